@@ -1,0 +1,1 @@
+"""The Dask pipeline from a confidential table to a published release."""

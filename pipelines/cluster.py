@@ -1,0 +1,60 @@
+"""Where the tasks run: processes or threads of this machine, or a Dask cluster that is already there."""
+
+import logging
+import os
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from distributed import Client, LocalCluster
+
+from synthmap.errors import ConfigurationError
+
+
+@contextmanager
+def connect(scheduler: str, workers: int | None = None) -> Iterator[Client]:
+    """Yield a Dask client.
+
+    Parameters
+    ----------
+    scheduler : str
+        ``processes`` (one a core), ``threads`` (in this process), or the address of a running scheduler such as
+        ``tcp://host:8786``, whose workers must share this machine's file system.
+    workers : int, optional
+        How many local workers; default: one a core.
+
+    Raises
+    ------
+    ConfigurationError
+        If the scheduler is none of these or does not answer.
+    """
+    if scheduler in ("processes", "threads"):
+        number = workers or os.cpu_count() or 1
+        processes = scheduler == "processes"
+        with (
+            LocalCluster(
+                n_workers=number if processes else 1,
+                threads_per_worker=1 if processes else number,
+                processes=processes,
+                dashboard_address=None,
+                silence_logs=logging.CRITICAL,
+                memory_limit=0,
+            ) as cluster,
+            Client(cluster) as client,
+        ):
+            yield client
+        return
+    if "://" not in scheduler:
+        raise ConfigurationError(
+            f"scheduler ({scheduler}) must be processes, threads or an address such as tcp://host:8786"
+        )
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            client = Client(scheduler, timeout="10s")
+    except (OSError, TimeoutError, ValueError):
+        raise ConfigurationError(
+            f"scheduler ({scheduler}) must be the address of a running Dask scheduler; it does not answer"
+        ) from None
+    with client:
+        yield client

@@ -1,0 +1,54 @@
+"""The files of a release: the OD table in parts, the zones, the plan."""
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from synthmap.geography.region import Region
+from synthmap.mechanism.dirichlet import SyntheticCounts
+from synthmap.mechanism.plan import Plan
+
+ROW_GROUP = 131_072
+
+
+def write_part(path: Path, table: SyntheticCounts, region: Region, segments: tuple[str, ...]) -> None:
+    """Write a part of the OD table: origin, destination, count and segments, sorted by destination and origin."""
+    order = np.lexsort([region.position[table.origin], region.position[table.destination]])
+    workers = table.workers[order]
+    columns = {
+        "origin": region.names.take(pa.array(table.origin[order])),
+        "destination": region.names.take(pa.array(table.destination[order])),
+        "count": workers.sum(axis=1),
+    }
+    if segments:
+        columns |= {name: workers[:, i] for i, name in enumerate(segments)}
+    pq.write_table(pa.table(columns), path, compression="zstd", row_group_size=ROW_GROUP)
+
+
+def write_zones(path: Path, region: Region, *, elsewhere: bool) -> None:
+    """Write the zones as GeoParquet (points, WGS 84); everywhere else gets a row without geometry."""
+    import geopandas
+    import pandas as pd
+
+    zones = region.zones
+    points = geopandas.points_from_xy(zones.longitude, zones.latitude, crs="EPSG:4326")
+    frame = geopandas.GeoDataFrame({"id": zones.ids.to_pandas()}, geometry=points)
+    for level, parent in zip(zones.levels, zones.parents, strict=True):
+        frame[level] = parent.to_pandas()
+    frame["weight"] = zones.weight
+    frame = frame.iloc[np.argsort(region.position[:-1])].reset_index(drop=True)
+    if elsewhere:
+        extra = geopandas.GeoDataFrame({"id": [str(region.names[-1])], "weight": [0]}, geometry=[None], crs="EPSG:4326")
+        frame = pd.concat([frame, extra], ignore_index=True)
+    frame[["id", *zones.levels, "weight", "geometry"]].to_parquet(path, compression="zstd", row_group_size=ROW_GROUP)
+
+
+def write_plan(path: Path, plan: Plan, region: Region, segments: int) -> None:
+    """Write the plan, one row a destination in the order of ids: public, enough to certify the noise again."""
+    table = plan.to_table()
+    table = table.set_column(0, "destination", region.names.take(pa.array(plan.destination))).append_column(
+        "prior_share", pa.array(plan.prior_share(segments))
+    )
+    pq.write_table(table, path, compression="zstd", row_group_size=ROW_GROUP)

@@ -1,0 +1,107 @@
+"""Stage 2: collect a partition's destinations from all blocks, check for double pairs, and plan."""
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from pipelines.stage import stage
+from pipelines.tabulate import Tabulated
+from synthmap.confidential.table import merge_duplicates
+from synthmap.geography.region import Region, open_region
+from synthmap.mechanism.dirichlet import Counts
+from synthmap.mechanism.plan import Plan, plan_destinations, settings_of
+from synthmap.spec import Spec
+
+Rows = tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int64]]
+
+
+@dataclass(frozen=True)
+class Partition:
+    """Destinations whose places in the order of ids are in [first, last)."""
+
+    number: int
+    first: int
+    last: int
+
+
+def partitions(headcount: NDArray[np.int64], number: int) -> list[Partition]:
+    """Return at most `number` partitions of about equal work, from public headcounts."""
+    places = np.flatnonzero(headcount)
+    cost = np.cumsum(headcount[places] + 20)
+    cuts = np.searchsorted(cost, np.arange(1, number) * (cost[-1] / number))
+    edges = np.unique(np.concatenate([[0], cuts, [places.size]]))
+    bounds = [int(places[e]) if e < places.size else headcount.size for e in edges]
+    bounds[0] = 0
+    return [Partition(i, a, b) for i, (a, b) in enumerate(itertools.pairwise(bounds))]
+
+
+@stage
+def collect(
+    spec: Spec,
+    partition: Partition,
+    tables: Sequence[Tabulated],
+    headcount: NDArray[np.int64],
+    region_directory: Path,
+    directory: Path,
+) -> Path:
+    """Return where the confidential counts and the public plan of a partition were written.
+
+    `headcount` is that of the partition's places. Every pair occurs once afterwards, by the spec's policy.
+    """
+    region = open_region(region_directory)
+    each = [(table.one_row_a_worker, _rows(table, partition, region)) for table in tables]
+    listed = [block for one_row, blocks in each if one_row for block in blocks]
+    merged = [merge_duplicates(*_stack(listed), policy="sum", zones=region.zones)] if listed else []
+    merged += [block for one_row, blocks in each if not one_row for block in blocks]
+    destination, origin, workers = merge_duplicates(*_stack(merged), policy=spec.duplicates, zones=region.zones)
+    order = np.lexsort([origin, region.position[destination]])
+    destination, origin, workers = destination[order], origin[order], workers[order]
+    ranks = region.rank_of_position[partition.first + np.flatnonzero(headcount)]
+    starts = np.append(np.flatnonzero(np.diff(destination, prepend=-1)), destination.size)
+    plan = plan_destinations(region, ranks.astype(np.int32), headcount[headcount > 0], settings_of(spec, region))
+    path = directory / f"partition-{partition.number}"
+    pq.write_table(plan.to_table(), f"{path}-plan.parquet")
+    np.save(f"{path}-first.npy", starts)
+    np.save(f"{path}-origin.npy", origin)
+    np.save(f"{path}-workers.npy", workers)
+    return path
+
+
+def _rows(table: Tabulated, partition: Partition, region: Region) -> list[Rows]:
+    """Return the rows of a partition in each block of a table, destinations as ranks."""
+    rows = []
+    for block in table.blocks:
+        place = np.load(f"{block}-destination.npy", mmap_mode="r")
+        low, high = np.searchsorted(place, [partition.first, partition.last])
+        if low < high:
+            origin = np.load(f"{block}-origin.npy", mmap_mode="r")[low:high]
+            workers = np.load(f"{block}-workers.npy", mmap_mode="r")[low:high]
+            rows.append((region.rank_of_position[place[low:high]], origin, workers))
+    return rows
+
+
+def _stack(rows: Sequence[Rows]) -> Rows:
+    """Return blocks of rows, at least one, as one."""
+    destination, origin, workers = zip(*rows, strict=True)
+    return np.concatenate(destination), np.concatenate(origin), np.concatenate(workers)
+
+
+def read_plan(path: Path) -> Plan:
+    """Return the plan of a partition."""
+    return Plan.from_table(pq.read_table(f"{path}-plan.parquet"))
+
+
+def read_plans(paths: Sequence[Path]) -> Plan:
+    """Return the plans of all partitions as one."""
+    return Plan.from_table(pa.concat_tables([pq.read_table(f"{path}-plan.parquet") for path in paths]))
+
+
+def read_counts(path: Path) -> Counts:
+    """Return the confidential counts of a partition."""
+    return Counts(*(np.load(f"{path}-{name}.npy") for name in ("first", "origin", "workers")))

@@ -1,0 +1,190 @@
+"""Stage 4: the public files beside the table, the manifest, verification, and the rename that publishes."""
+
+import importlib.metadata
+import platform
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+
+import synthmap
+from pipelines.files import write_plan, write_zones
+from synthmap.geography.region import Region
+from synthmap.geography.zones import ELSEWHERE
+from synthmap.kernels.bounded import KEEP_UNITS
+from synthmap.mechanism.dirichlet import TableLoss, loss
+from synthmap.mechanism.plan import Plan, PlanSettings
+from synthmap.privacy.composition import jobs
+from synthmap.privacy.loss import ReplaceOrigin
+from synthmap.privacy.rule import Rule
+from synthmap.release import manifest as statement_of
+from synthmap.release.manifest import MANIFEST, Manifest
+from synthmap.release.store import publish
+from synthmap.release.verify import sha256, verify
+from synthmap.spec import Spec
+
+_PACKAGES = ("cryptography", "dask", "numba", "numpy", "pyarrow", "scipy")
+_CLASSES = ((1, 1), (2, 4), (5, 19), (20, 99), (100, 999), (1_000, 9_999), (10_000, 2**62))
+
+
+def finish(
+    spec: Spec, release: str, partial: Path, region: Region, plan: Plan, settings: PlanSettings
+) -> tuple[Path, Manifest]:
+    """Complete the release in `partial`, verify and publish it; return its directory and manifest."""
+    write_zones(partial / "zones.parquet", region, elsewhere=spec.outside == "elsewhere")
+    write_plan(partial / "plan.parquet", plan, region, settings.segments)
+    manifest = describe(spec, release, region, plan, settings, _records(partial))
+    (partial / MANIFEST).write_text(manifest.model_dump_json(indent=2) + "\n", encoding="utf-8")
+    verify(partial)
+    return publish(partial, release), manifest
+
+
+def _records(partial: Path) -> dict[str, statement_of.FileRecord]:
+    """Return size and hash of every data file in `partial`."""
+    return {
+        path.relative_to(partial).as_posix(): statement_of.FileRecord(sha256=sha256(path), bytes=path.stat().st_size)
+        for path in sorted(partial.rglob("*.parquet"))
+    }
+
+
+def describe(
+    spec: Spec,
+    release: str,
+    region: Region,
+    plan: Plan,
+    settings: PlanSettings,
+    files: dict[str, statement_of.FileRecord],
+) -> Manifest:
+    """Return the manifest of a release: functions of public inputs only."""
+    elsewhere = ELSEWHERE if spec.outside == "elsewhere" else None
+    private = spec.run.seed is None
+    return Manifest(
+        release=release,
+        name=spec.name,
+        title=spec.title,
+        year=spec.year,
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+        private=private,
+        warning=None
+        if private
+        else "drawn with a fixed seed, for tests and demonstrations; anyone who knows the seed can undo it",
+        segments=list(spec.segment_columns),
+        privacy=_privacy(spec, loss(plan, settings), plan, settings),
+        invariants=statement_of.Invariants(
+            statements=["the number of workers at each destination is published exactly"],
+            workers=int(plan.headcount.sum()),
+            destinations=len(plan),
+        ),
+        plan=summarise(spec, plan, settings),
+        prior=statement_of.PriorSummary(
+            formula="weight × (1 + distance_km/scale_km)^−power, great circle between internal points",
+            weight=_weight_source(spec),
+            scale_km=settings.scale_km,
+            power=settings.power,
+            elsewhere_share=settings.elsewhere_share,
+            strength=settings.strength,
+        ),
+        zones=statement_of.ZonesSummary(
+            vintage=region.zones.vintage,
+            zones=len(region.zones),
+            levels=list(region.zones.levels),
+            elsewhere=elsewhere,
+        ),
+        software=statement_of.Software(
+            synthmap=synthmap.__version__,
+            python=platform.python_version(),
+            packages={name: importlib.metadata.version(name) for name in _PACKAGES},
+        ),
+        files=files,
+    )
+
+
+def _weight_source(spec: Spec) -> str:
+    """Return where the public weights come from."""
+    if spec.zones.weights is not None:
+        source = spec.zones.weights
+        return f"column {source.column} of {source.path.name} (vintage {source.vintage})"
+    if spec.zones.weight is not None:
+        return f"column {spec.zones.weight} of {spec.zones.path.name}"
+    return "1 for every zone"
+
+
+def promise(spec: Spec) -> statement_of.Loss:
+    """Return what a release of `spec` costs a worker at most, all jobs together."""
+    delta = 0.0 if spec.privacy.rule is Rule.PURE else spec.privacy.delta
+    epsilon, delta = jobs(spec.privacy.epsilon, delta, spec.privacy.max_jobs_per_worker)
+    return statement_of.Loss(epsilon=epsilon, delta=delta)
+
+
+def _privacy(spec: Spec, table: TableLoss, plan: Plan, settings: PlanSettings) -> statement_of.Privacy:
+    """Return the promise."""
+    held = spec.privacy.max_jobs_per_worker
+    promised = promise(spec)
+    segments = bool(spec.segment_columns)
+    pdp = None
+    if table.pdp_delta_destination is not None and table.pdp_delta_table is not None:
+        pdp = statement_of.ProbabilisticLoss(
+            epsilon=promised.epsilon,
+            delta_destination=table.pdp_delta_destination,
+            delta_table=table.pdp_delta_table,
+        )
+    assumptions = ["nothing else about the same jobs has been published; losses of several releases add up"]
+    if held == 1:
+        assumptions.append("a worker has one job in the table")
+    else:
+        assumptions.append(f"a worker has at most {held} jobs in the table, at different destinations")
+    return statement_of.Privacy(
+        unit=(
+            "in which origin a worker lives"
+            + (" and to which segment the job belongs" if segments else "")
+            + (f", for all of up to {held} jobs of a worker together." if held > 1 else ".")
+        ),
+        adjacency=ReplaceOrigin(segments=segments).statement,
+        rule=settings.rule.value,
+        max_jobs_per_worker=held,
+        certified_per_job=statement_of.Loss(epsilon=table.epsilon, delta=table.delta),
+        steps=statement_of.Steps(
+            resampling_epsilon=float((plan.epsilon - plan.epsilon_dropping).max()),
+            dropping_epsilon=float(plan.epsilon_dropping.max()),
+        ),
+        dp=promised,
+        pdp_cells=pdp,
+        assumptions=assumptions,
+    )
+
+
+def summarise(spec: Spec, plan: Plan, settings: PlanSettings) -> statement_of.PlanSummary:
+    """Return the plan by class of public headcount."""
+    share = plan.prior_share(settings.segments)
+    alpha = plan.alpha()
+    classes = []
+    for low, high in _CLASSES:
+        inside = (plan.headcount >= low) & (plan.headcount <= high)
+        if not inside.any():
+            continue
+        predicted = np.median(plan.predicted_km[inside])
+        classes.append(
+            statement_of.HeadcountClass(
+                headcount_from=low,
+                headcount_to=min(high, int(plan.headcount.max())),
+                destinations=int(inside.sum()),
+                workers=int(plan.headcount[inside].sum()),
+                cells_median=float(np.median(plan.cells[inside])),
+                alpha_smallest=float(alpha[inside].min()),
+                alpha_median=float(np.median(alpha[inside])),
+                alpha_largest=float(alpha[inside].max()),
+                prior_share_mean=float(np.average(share[inside], weights=plan.headcount[inside])),
+                predicted_km_median=None if np.isnan(predicted) else float(predicted),
+            )
+        )
+    return statement_of.PlanSummary(
+        mechanism="dirichlet",
+        coarsening=spec.plan.coarsening,
+        finest=spec.plan.finest or "",
+        cells=str(spec.plan.cells),
+        keep=str(spec.plan.keep),
+        keep_smallest=float(plan.keep_units.min() / KEEP_UNITS),
+        synthetic_size_rule="m(d) = n(d)",
+        prior_share_mean=float(np.average(share, weights=plan.headcount)),
+        classes=classes,
+    )

@@ -1,0 +1,153 @@
+"""A release from end to end: tabulate → collect and plan → draw → publish, as a Dask graph of small tasks."""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from distributed import Client, Future, as_completed
+
+from pipelines.cluster import connect
+from pipelines.partition import collect, partitions, read_plans
+from pipelines.publish import finish, promise, summarise
+from pipelines.synthesize import draw
+from pipelines.tabulate import tabulate
+from synthmap.errors import ConfidentialDataError, VintageError
+from synthmap.geography.read import read_zones
+from synthmap.geography.region import Region, make_region, write_region
+from synthmap.mechanism.dirichlet import TableLoss, loss
+from synthmap.mechanism.plan import Plan, PlanSettings, settings_of
+from synthmap.release.manifest import Loss, Manifest, PlanSummary
+from synthmap.release.store import new_release_id, partial_release, scratch
+from synthmap.spec import Spec
+
+Progress = Callable[[str, int, int], None]
+WORKERS_PER_PARTITION = 500_000
+
+
+@dataclass(frozen=True)
+class Released:
+    """A finished release."""
+
+    release: str
+    path: Path
+    manifest: Manifest
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Planned:
+    """What a release of a spec would do and cost; nothing is spent or published."""
+
+    plan: Plan
+    settings: PlanSettings
+    promise: Loss
+    certified: TableLoss
+    summary: PlanSummary
+
+
+def quiet(stage: str, done: int, total: int) -> None:
+    """Show no progress."""
+
+
+def release(spec: Spec, *, scheduler: str = "processes", progress: Progress = quiet) -> Released:
+    """Run `spec` and return the published release.
+
+    Confidential intermediate files lie in a private scratch directory that is removed in the end; the store only
+    ever sees the draw. With ``run.seed`` the table does not depend on partitions, scheduler or workers.
+
+    Parameters
+    ----------
+    spec : Spec
+    scheduler : str
+        See `pipelines.cluster.connect`.
+    progress : callable
+        Called with a stage's name, tasks done and tasks in all.
+
+    Raises
+    ------
+    SynthmapError
+        With one clear message; nothing is left behind.
+    """
+    began = time.perf_counter()
+    name = new_release_id(spec.name)
+    with _prepared(spec, scheduler, progress) as (client, directory, region, parts):
+        plan, settings = read_plans(parts), settings_of(spec, region)
+        with partial_release(spec.store, name) as partial:
+            (partial / "od").mkdir()
+            tasks = [
+                client.submit(
+                    draw,
+                    spec,
+                    part,
+                    directory,
+                    partial.absolute() / "od" / f"part-{i:05}.parquet",
+                    pure=False,
+                )
+                for i, part in enumerate(parts)
+            ]
+            _gather(tasks, "draw", progress)
+            progress("publish", 0, 1)
+            path, manifest = finish(spec, name, partial, region, plan, settings)
+            progress("publish", 1, 1)
+    return Released(name, path, manifest, time.perf_counter() - began)
+
+
+def plan(spec: Spec, *, scheduler: str = "processes", progress: Progress = quiet) -> Planned:
+    """Return the plan of `spec`, made from public headcounts; nothing is drawn."""
+    with _prepared(spec, scheduler, progress) as (_, _, region, parts):
+        found, settings = read_plans(parts), settings_of(spec, region)
+    return Planned(found, settings, promise(spec), loss(found, settings), summarise(spec, found, settings))
+
+
+@contextmanager
+def _prepared(spec: Spec, scheduler: str, progress: Progress) -> Iterator[tuple[Client, Path, Region, list[Path]]]:
+    """Yield (client, directory with the region, region, collected partitions)."""
+    for table in spec.tables:
+        if table.vintage != spec.zones.vintage:
+            raise VintageError(
+                f"{table.path.name}: vintage ({table.vintage}) must be that of the zones ({spec.zones.vintage})"
+            )
+    with connect(scheduler) as client, scratch(spec.run.scratch) as directory:
+        progress("zones", 0, 1)
+        region = make_region(read_zones(spec.zones))
+        settings_of(spec, region)
+        write_region(region, directory)
+        progress("zones", 1, 1)
+        tasks = [client.submit(tabulate, spec, i, directory, directory, pure=False) for i in range(len(spec.tables))]
+        tables = _gather(tasks, "read", progress)
+        headcount = sum(table.headcount for table in tables)
+        workers = int(headcount.sum())
+        if workers == 0:
+            raise ConfidentialDataError("the tables must hold at least one worker")
+        number = spec.run.partitions or max(4, workers // WORKERS_PER_PARTITION)
+        parts = partitions(headcount, number)
+        tasks = [
+            client.submit(
+                collect,
+                spec,
+                part,
+                tables,
+                headcount[part.first : part.last],
+                directory,
+                directory,
+                pure=False,
+            )
+            for part in parts
+        ]
+        yield client, directory, region, _gather(tasks, "plan", progress)
+
+
+def _gather(tasks: Sequence[Future], stage: str, progress: Progress) -> list[Any]:
+    """Return the results in the order of `tasks`; the first error cancels the others."""
+    progress(stage, 0, len(tasks))
+    for done, task in enumerate(as_completed(tasks), start=1):
+        if task.status == "error":
+            fault = task.exception()
+            for other in tasks:
+                other.cancel()
+            raise fault.with_traceback(None)
+        progress(stage, done, len(tasks))
+    return [task.result() for task in tasks]

@@ -1,0 +1,24 @@
+"""Stage 3: draw a partition's synthetic workers and write them as a part of the release."""
+
+from pathlib import Path
+
+from pipelines.files import write_part
+from pipelines.partition import read_counts, read_plan
+from pipelines.stage import stage
+from synthmap.geography.region import open_region
+from synthmap.kernels.stream import secure_stream, seeded_stream
+from synthmap.mechanism.dirichlet import synthesize
+from synthmap.mechanism.plan import settings_of
+from synthmap.spec import Spec
+
+
+@stage
+def draw(spec: Spec, partition: Path, region_directory: Path, part: Path) -> None:
+    """Write the synthetic table of a partition to the file `part`.
+
+    The stream is keyed here, in the process that draws, so that no key travels.
+    """
+    region = open_region(region_directory)
+    stream = secure_stream() if spec.run.seed is None else seeded_stream(spec.run.seed)
+    table = synthesize(read_plan(partition), read_counts(partition), region, settings_of(spec, region), stream)
+    write_part(part, table, region, spec.segment_columns)

@@ -1,0 +1,329 @@
+"""The command line: it only assembles. Heavy imports happen inside the command that needs them."""
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from synthmap import __version__
+from synthmap.errors import SynthmapError
+
+app = typer.Typer(
+    add_completion=False,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    help="Publish who commutes from where to where without giving anyone away.",
+)
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout.")]
+Scheduler = Annotated[str, typer.Option(help="processes, threads, or the address of a Dask scheduler (tcp://…).")]
+
+
+class RuleName(StrEnum):
+    """Rules of `synthmap calibrate`."""
+
+    PDP = "pdp"
+    ADP = "adp"
+    PURE = "pure"
+    REFERENCE = "reference-zero-sample"
+
+
+def main() -> None:
+    """Run the command line; a user's error is one line on stderr and exit code 2."""
+    try:
+        app()
+    except SynthmapError as fault:
+        typer.echo(f"synthmap: {fault}", err=True)
+        sys.exit(2)
+
+
+def _print(values: dict[str, Any], as_json: bool, text: str) -> None:
+    """Print `values` as JSON, or `text`."""
+    typer.echo(json.dumps(values, ensure_ascii=False, allow_nan=False) if as_json else text)
+
+
+@contextmanager
+def _progress() -> Iterator[Callable[[str, int, int], None]]:
+    """Yield a callback that draws progress bars on stderr."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (
+        TextColumn("{task.description:<8}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True)) as bars:
+        known: dict[str, Any] = {}
+
+        def show(stage: str, done: int, total: int) -> None:
+            if stage not in known:
+                known[stage] = bars.add_task(stage, total=total)
+            bars.update(known[stage], completed=done, total=total)
+
+        yield show
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"synthmap {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Publish who commutes from where to where without giving anyone away."""
+
+
+@app.command()
+def sample(
+    directory: Annotated[Path, typer.Argument(metavar="DIR", help="Where to write it.")],
+    workers: Annotated[int, typer.Option(help="Workers in all.")] = 200_000,
+    zones: Annotated[int, typer.Option(help="Zones, possible origins.")] = 20_000,
+    destinations: Annotated[int, typer.Option(help="Zones in which somebody works.")] = 4_000,
+    seed: Annotated[int, typer.Option(help="The same seed gives the same region.")] = 1,
+    as_json: AsJson = False,
+) -> None:
+    """Write a made-up region: zones, a confidential table and a spec to release it with."""
+    from synthmap.confidential.sample import write_sample
+
+    with _progress() as show:
+        found = write_sample(
+            directory,
+            workers=workers,
+            zones=zones,
+            destinations=destinations,
+            seed=seed,
+            progress=lambda share: show("sample", round(100 * share), 100),
+        )
+    values = {key: str(value) if isinstance(value, Path) else value for key, value in found.items()}
+    _print(values, as_json, f"{workers:,} made-up workers written to {directory}")
+
+
+@app.command()
+def calibrate(
+    headcount: Annotated[int, typer.Option(help="Workers at the destination, n.")],
+    cells: Annotated[int, typer.Option(help="Cells of its origin domain, k.")],
+    delta: Annotated[float, typer.Option(help="Failure probability per destination.")],
+    epsilon: Annotated[float | None, typer.Option(help="Natural-log ε in total, what dropping costs included.")] = None,
+    ratio: Annotated[float | None, typer.Option(help="R = exp(ε) instead of ε.")] = None,
+    synthetic_size: Annotated[int | None, typer.Option(help="Synthetic workers, m [n].")] = None,
+    keep: Annotated[float, typer.Option(help="Keep probability of an empty cell.")] = 1.0,
+    rule: Annotated[RuleName, typer.Option(help="The certificate to pass.")] = RuleName.PDP,
+    as_json: AsJson = False,
+) -> None:
+    """Compute the least noise (pseudo-count α of each cell) for one destination."""
+    from synthmap.errors import PrivacyParameterError
+    from synthmap.privacy.calibration import minimum_alpha
+    from synthmap.privacy.epsilon import Epsilon
+    from synthmap.privacy.rule import Rule
+
+    if (epsilon is None) == (ratio is None):
+        raise PrivacyParameterError("exactly one of --epsilon and --ratio must be given")
+    asked = Epsilon.from_ratio(ratio) if ratio is not None else epsilon
+    assert asked is not None  # noqa: S101
+    if rule is RuleName.REFERENCE:
+        values = _reference(asked, delta, headcount, cells, synthetic_size, keep)
+    else:
+        found = minimum_alpha(
+            epsilon=asked,
+            delta=delta,
+            headcount=headcount,
+            cells=cells,
+            synthetic_size=synthetic_size,
+            keep=keep,
+            rule=Rule(rule.value),
+        )
+        values = {
+            "alpha": float(found.alpha),
+            "alpha_rational": str(found.alpha),
+            "j": found.j,
+            "certified_delta": found.certified_delta,
+            "epsilon_total": found.epsilon_total,
+            "epsilon_resampling": found.epsilon_resampling,
+            "epsilon_dropping": found.epsilon_dropping,
+            "rule": rule.value,
+            "certified": True,
+        }
+    text = "\n".join(f"{key:>18}  {value}" for key, value in values.items())
+    _print(values, as_json, text)
+
+
+def _reference(
+    epsilon: float, delta: float, headcount: int, cells: int, size: int | None, keep: float
+) -> dict[str, Any]:
+    """Return the answer of the ICDE 2008 rule, with what the exact rule makes of it."""
+    from synthmap.errors import PrivacyParameterError
+    from synthmap.privacy.certificate import certified, kept_cells
+    from synthmap.privacy.epsilon import ratio_minus_one
+    from synthmap.privacy.reference_zero_sample import reference_zero_sample_alpha
+
+    if keep != 1:
+        raise PrivacyParameterError(f"keep ({keep:g}) must be 1 for the reference-zero-sample rule")
+    alpha = reference_zero_sample_alpha(
+        epsilon=epsilon, delta=delta, headcount=headcount, cells=cells, synthetic_size=size
+    )
+    excess = ratio_minus_one(epsilon)
+    kept = kept_cells(cells, 1.0)
+    m = size or headcount
+    bound = certified(headcount, m, cells, alpha, excess, 1.0, *kept, False, 1.0)
+    return {
+        "alpha": alpha,
+        "j": min(m, int(excess * alpha)),
+        "certified_delta": bound,
+        "epsilon_total": float(epsilon),
+        "rule": RuleName.REFERENCE.value,
+        "certified": bound <= delta,
+    }
+
+
+@app.command()
+def spec(
+    example: Annotated[bool, typer.Option("--example", help="Print a commented example.")] = False,
+    schema: Annotated[bool, typer.Option("--schema", help="Print the JSON schema.")] = False,
+) -> None:
+    """Print an example spec, or the schema that specs follow."""
+    from synthmap.errors import ConfigurationError
+    from synthmap.spec import Spec, example_spec
+
+    if example == schema:
+        raise ConfigurationError("exactly one of --example and --schema must be given")
+    typer.echo(example_spec().rstrip() if example else json.dumps(Spec.model_json_schema(), indent=2))
+
+
+SpecPath = Annotated[Path, typer.Argument(metavar="SPEC", help="A TOML spec.")]
+
+
+@app.command()
+def plan(path: SpecPath, scheduler: Scheduler = "processes", as_json: AsJson = False) -> None:
+    """Show what a release would do and cost, by class of headcount. Spends and publishes nothing."""
+    from pipelines import release as pipeline
+    from synthmap.spec import read_spec
+
+    spec = read_spec(path)
+    with _progress() as show:
+        found = pipeline.plan(spec, scheduler=scheduler, progress=show)
+    values = {
+        "epsilon": found.promise.epsilon,
+        "delta": found.promise.delta,
+        "pdp_delta_table": found.certified.pdp_delta_table,
+        "certified_epsilon_per_job": found.certified.epsilon,
+        "certified_delta_per_job": found.certified.delta,
+        "workers": int(found.plan.headcount.sum()),
+        "destinations": len(found.plan),
+        "plan": found.summary.model_dump(),
+    }
+    lines = [
+        f"ε = {values['epsilon']:g}, δ = {values['delta']:.3g} for {values['workers']:,} workers at "
+        f"{values['destinations']:,} destinations",
+        f"{'headcount':>16} {'destinations':>12} {'workers':>11} {'cells':>7} {'α':>9} {'prior':>7} {'error km':>9}",
+    ]
+    for part in found.summary.classes:
+        size = f"{part.headcount_from:,}–{part.headcount_to:,}"
+        error = "" if part.predicted_km_median is None else f"{part.predicted_km_median:.2f}"
+        lines.append(
+            f"{size:>16} {part.destinations:>12,} {part.workers:>11,} {part.cells_median:>7g} "
+            f"{part.alpha_median:>9.4g} {part.prior_share_mean:>7.1%} {error:>9}"
+        )
+    _print(values, as_json, "\n".join(lines))
+
+
+@app.command()
+def release(path: SpecPath, scheduler: Scheduler = "processes", as_json: AsJson = False) -> None:
+    """Run a spec and publish the release."""
+    from pipelines import release as pipeline
+    from synthmap.spec import read_spec
+
+    spec = read_spec(path)
+    with _progress() as show:
+        found = pipeline.release(spec, scheduler=scheduler, progress=show)
+    dp = found.manifest.privacy.dp
+    values = {
+        "release": found.release,
+        "path": str(found.path),
+        "epsilon": dp.epsilon,
+        "delta": dp.delta,
+        "workers": found.manifest.invariants.workers,
+        "destinations": found.manifest.invariants.destinations,
+        "private": found.manifest.private,
+        "seconds": round(found.seconds, 3),
+    }
+    _print(
+        values,
+        as_json,
+        f"release {found.release}: {values['workers']:,} workers at {values['destinations']:,} destinations, "
+        f"ε = {dp.epsilon:g}, δ = {dp.delta:.3g}, in {found.seconds:.1f} s\n{found.path}",
+    )
+
+
+@app.command()
+def verify(
+    path: Annotated[Path, typer.Argument(metavar="RELEASE", help="Directory of a release.")],
+    as_json: AsJson = False,
+) -> None:
+    """Check a release: hashes, sums, invariants."""
+    from dataclasses import asdict
+
+    from synthmap.release.verify import verify as check
+
+    found = check(path.resolve())
+    _print(
+        {"verified": True, **asdict(found)},
+        as_json,
+        f"release {found.release} is whole: {found.files} files, {found.rows:,} rows, {found.workers:,} workers "
+        f"at {found.destinations:,} destinations",
+    )
+
+
+@app.command()
+def demo(
+    directory: Annotated[Path, typer.Option(help="Where to work.")] = Path("demo"),
+    workers: Annotated[int, typer.Option(help="Workers in the made-up region.")] = 200_000,
+    as_json: AsJson = False,
+) -> None:
+    """Make a region up, plan, release and verify it, and print what is promised."""
+    from pipelines import release as pipeline
+    from synthmap.confidential.sample import write_sample
+    from synthmap.release.statement import statement
+    from synthmap.release.verify import verify as check
+    from synthmap.spec import read_spec
+
+    region = directory / "region"
+    with _progress() as show:
+        if not (region / "spec.toml").exists():
+            write_sample(
+                region,
+                workers=workers,
+                zones=max(workers // 10, 50),
+                destinations=max(workers // 50, 10),
+                seed=1,
+                progress=lambda share: show("sample", round(100 * share), 100),
+            )
+        spec = read_spec(region / "spec.toml")
+        found = pipeline.release(spec, progress=show)
+    check(found.path)
+    values = {
+        "release": found.release,
+        "path": str(found.path),
+        "epsilon": found.manifest.privacy.dp.epsilon,
+        "delta": found.manifest.privacy.dp.delta,
+        "workers": found.manifest.invariants.workers,
+        "destinations": found.manifest.invariants.destinations,
+    }
+    text = (
+        f"{statement(found.manifest)}\n\nVerified. The confidential table and its spec: {region}\n"
+        f"The release: {found.path}\n  od/*.parquet    origin, destination, count and segments\n"
+        "  zones.parquet   GeoParquet\n  plan.parquet    noise of every destination\n"
+        "  manifest.json   the statement above, for machines"
+    )
+    _print(values, as_json, text)

@@ -1,0 +1,1 @@
+"""The only readers of job records. Nothing that serves may import this."""

@@ -1,0 +1,50 @@
+"""Every error a user can cause or meet, under one root.
+
+A message has the form ``name (value) must be condition`` and then says what to do. About confidential
+input it names the file, the column and the rule, and public ids only: never a count, a row or any other
+value that is secret.
+"""
+
+
+class SynthmapError(Exception):
+    """Root of all errors raised on purpose by synthmap."""
+
+
+class ConfigurationError(SynthmapError):
+    """A setting or a spec is missing, unknown or contradictory."""
+
+
+class PrivacyParameterError(SynthmapError):
+    """A privacy parameter is out of range, or no noise level meets it."""
+
+
+class BudgetExceededError(SynthmapError):
+    """A request would cost more than the budget that is left."""
+
+
+class GeographyError(SynthmapError):
+    """Zones, their hierarchy or their coordinates are unusable."""
+
+
+class UnknownZoneError(GeographyError):
+    """A zone id occurs in a table but not among the zones."""
+
+
+class VintageError(GeographyError):
+    """Tables or zones of different vintages were mixed."""
+
+
+class ConfidentialDataError(SynthmapError):
+    """A confidential table breaks a rule; the message never shows its content."""
+
+
+class ReleaseError(SynthmapError):
+    """A release cannot be written or read."""
+
+
+class ReleaseNotFoundError(ReleaseError):
+    """There is no release at the place named."""
+
+
+class ReleaseCorruptError(ReleaseError):
+    """A release does not match its manifest."""

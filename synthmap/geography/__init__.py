@@ -1,0 +1,1 @@
+"""Zones, hierarchy, distance, prior and coarsening: public data only."""

@@ -1,0 +1,206 @@
+"""Coarsening a destination's origin domain: a partition of every possible origin into cells.
+
+A cell is a range of ranks; k cells are k + 1 ascending boundaries from 0 to Z + 1, where rank Z is
+everywhere else. Both strategies split the most important range that can still be split, again and
+again; the order of the splits is kept, so its first k − 1 boundaries are the domain with k cells.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from synthmap.compiled import compiled
+from synthmap.geography.distance import great_circle_km
+from synthmap.geography.hierarchy import ZoneTree
+from synthmap.geography.prior import Prior, mass_below
+
+OWN_CELL = 0.5  # everywhere else is a cell of its own from this share of an average cell's mass on
+
+
+@compiled
+def _push(keys: NDArray[np.float64], items: NDArray[np.int64], size: int, key: float, item: int) -> int:
+    """Add to the max-heap (ties: the smaller item first) and return its new size."""
+    at = size
+    while at:
+        above = (at - 1) // 2
+        if keys[above] > key or (keys[above] == key and items[above] < item):
+            break
+        keys[at], items[at] = keys[above], items[above]
+        at = above
+    keys[at], items[at] = key, item
+    return size + 1
+
+
+@compiled
+def _pop(keys: NDArray[np.float64], items: NDArray[np.int64], size: int) -> tuple[float, int]:
+    """Remove and return the largest (key, item); the caller lowers its size by one."""
+    top = keys[0], items[0]
+    key, item = keys[size - 1], items[size - 1]
+    at = 0
+    while True:
+        child = 2 * at + 1
+        if child >= size - 1:
+            break
+        other = child + 1
+        if other < size - 1 and (
+            keys[other] > keys[child] or (keys[other] == keys[child] and items[other] < items[child])
+        ):
+            child = other
+        if key > keys[child] or (key == keys[child] and item < items[child]):
+            break
+        keys[at], items[at] = keys[child], items[child]
+        at = child
+    keys[at], items[at] = key, item
+    return top
+
+
+@compiled
+def split_by_mass(
+    tree: ZoneTree, prior: Prior, most: int, enough: float
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Return boundaries in the order in which the heaviest cell is split, and what each k leaves unresolved.
+
+    Parameters
+    ----------
+    tree, prior
+        Public.
+    most : int
+        Largest number of map cells wanted.
+    enough : float
+        Stop when less than this is unresolved, km²; below 0: never.
+
+    Returns
+    -------
+    boundaries : ndarray of int64, shape (at most most − 1,)
+    unresolved : ndarray of float64, shape (boundaries + 1,)
+        With 1, 2, … cells: the mean squared distance of a place to the centre of its cell, km².
+    """
+    zones = tree.cumulative.size - 1
+    most = min(most, zones)
+    boundaries = np.empty(max(most - 1, 0), np.int64)
+    unresolved = np.empty(most)
+    keys = np.empty(most + 1)
+    items = np.empty(most + 1, np.int64)
+    total = float(mass_below(prior, tree.cumulative, zones))
+    spread = total * tree.spread[0]
+    unresolved[0] = tree.spread[0]
+    size = _push(keys, items, 0, total, 0) if zones > 1 else 0
+    count = 0
+    while size and count < most - 1 and unresolved[count] > enough:
+        key, node = _pop(keys, items, size)
+        size -= 1
+        spread -= key * tree.spread[node]
+        boundaries[count] = tree.stop[node + 1]
+        for side in range(2):
+            child = node + 1 if side == 0 else int(tree.right[node])
+            mass = float(
+                mass_below(prior, tree.cumulative, tree.stop[child])
+                - mass_below(prior, tree.cumulative, tree.start[child])
+            )
+            spread += mass * tree.spread[child]
+            if tree.right[child] >= 0:
+                size = _push(keys, items, size, mass, child)
+        count += 1
+        unresolved[count] = max(0.0, spread) / total
+    return boundaries[:count], unresolved[: count + 1]
+
+
+@compiled
+def split_by_distance(tree: ZoneTree, point: NDArray[np.float64], finest: int, most: int) -> NDArray[np.int64]:
+    """Return boundaries in the order in which the nearest unit gives way to its children of the next level.
+
+    A unit's place is the weighted mean of its zones' internal points. Units of level `finest` stay whole. A
+    unit whose children would pass `most` cells stays whole too; the next nearest is tried.
+
+    Parameters
+    ----------
+    tree : ZoneTree
+        Public.
+    point : ndarray of float64, shape (3,)
+        Unit vector of the destination.
+    finest : int
+        Index in `tree.level_start` of the finest level a cell may have.
+    most : int
+        Largest number of map cells.
+    """
+    boundaries = np.empty(max(most - 1, 0), np.int64)
+    count = 0
+    starts = tree.level_start[0]
+    if starts.size - 1 > most:
+        return boundaries[:0]
+    keys = np.empty(most + 1)
+    items = np.empty(most + 1, np.int64)
+    size = 0
+    for unit in range(starts.size - 1):
+        if unit:
+            boundaries[count] = starts[unit]
+            count += 1
+        size = _push(keys, items, size, -_unit_km(tree, point, starts[unit], starts[unit + 1]), unit)
+    for level in range(1, finest + 1):
+        parents = tree.level_start[level - 1]
+        starts = tree.level_start[level]
+        next_keys = np.empty(most + 1)
+        next_items = np.empty(most + 1, np.int64)
+        next_size = 0
+        while size:
+            _, parent = _pop(keys, items, size)
+            size -= 1
+            first = np.searchsorted(starts, parents[parent])
+            last = np.searchsorted(starts, parents[parent + 1])
+            if count + 1 + (last - first - 1) > most:
+                continue
+            for unit in range(first, last):
+                if unit > first:
+                    boundaries[count] = starts[unit]
+                    count += 1
+                km = _unit_km(tree, point, starts[unit], starts[unit + 1])
+                next_size = _push(next_keys, next_items, next_size, -km, unit)
+        keys, items, size = next_keys, next_items, next_size
+    return boundaries[:count]
+
+
+@compiled
+def _unit_km(tree: ZoneTree, point: NDArray[np.float64], start: int, stop: int) -> float:
+    """Return the distance in km to the weighted mean point of ranks start … stop − 1."""
+    mean = np.zeros(3)
+    node = 0
+    low, high = start, stop
+    stack = np.empty(256, np.int64)
+    stack[0] = 0
+    depth = 1
+    while depth:
+        depth -= 1
+        node = stack[depth]
+        if tree.stop[node] <= low or tree.start[node] >= high:
+            continue
+        if tree.start[node] >= low and tree.stop[node] <= high:
+            weight = tree.cumulative[tree.stop[node]] - tree.cumulative[tree.start[node]]
+            mean += (weight + tree.stop[node] - tree.start[node]) * tree.centre[node]
+            continue
+        stack[depth] = tree.right[node]
+        stack[depth + 1] = node + 1
+        depth += 2
+    return great_circle_km(point, mean / np.sqrt((mean * mean).sum()))
+
+
+@compiled
+def has_own_cell(elsewhere_share: float, cells: int) -> bool:
+    """Return whether everywhere else is a cell of its own in a domain of `cells` cells."""
+    return cells > 1 and elsewhere_share * cells >= OWN_CELL
+
+
+@compiled
+def cell_bounds(boundaries: NDArray[np.int64], cells: int, zones: int, elsewhere_share: float) -> NDArray[np.int64]:
+    """Return the ascending bounds of at most `cells` cells, a partition of ranks 0 … Z.
+
+    Everywhere else (rank Z) is a cell of its own where the prior gives it enough mass; otherwise it belongs to the
+    last cell, and the prior decides inside.
+    """
+    own = has_own_cell(elsewhere_share, cells)
+    inner = min(boundaries.size, cells - 1 - (1 if own else 0))
+    bounds = np.empty(inner + 2 + (1 if own else 0), np.int64)
+    bounds[0] = 0
+    bounds[1 : inner + 1] = np.sort(boundaries[:inner])
+    if own:
+        bounds[inner + 1] = zones
+    bounds[-1] = zones + 1
+    return bounds

@@ -1,0 +1,148 @@
+"""A binary tree over the zones that follows the parent levels: every node is a contiguous range of ranks."""
+
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from synthmap.compiled import compiled
+from synthmap.errors import GeographyError
+from synthmap.geography.distance import EARTH_KM, unit_vectors
+from synthmap.geography.zones import Zones
+
+LARGEST_WEIGHT = 2**40
+
+
+class ZoneTree(NamedTuple):
+    """Nodes in preorder: the left child of node i is i + 1, the right one `right[i]` (−1: a single zone).
+
+    Attributes
+    ----------
+    start, stop, right : ndarray of int32, shape (nodes,)
+        Ranks start … stop − 1 belong to the node.
+    centre : ndarray of float64, shape (nodes, 3)
+        Unit vector to the weighted mean point.
+    radius : ndarray of float64, shape (nodes,)
+        No zone of the node is farther from its centre, in km.
+    spread : ndarray of float64, shape (nodes,)
+        Weighted mean of the squared distance to the centre, km².
+    cumulative : ndarray of int64, shape (zones + 1,)
+        Weight of all zones of lower rank.
+    level_start : tuple of ndarray of int32
+        For each parent level, coarsest first, and the zones themselves: ranks at which a unit starts,
+        then the number of zones.
+    """
+
+    start: NDArray[np.int32]
+    stop: NDArray[np.int32]
+    right: NDArray[np.int32]
+    centre: NDArray[np.float64]
+    radius: NDArray[np.float64]
+    spread: NDArray[np.float64]
+    cumulative: NDArray[np.int64]
+    level_start: tuple[NDArray[np.int32], ...]
+
+
+def build_tree(zones: Zones) -> ZoneTree:
+    """Return the tree of `zones`.
+
+    A node is halved by weight at the coarsest parent boundary inside it, so that each parent is a union of
+    few nodes and depth stays logarithmic.
+
+    Raises
+    ------
+    GeographyError
+        If all weights are 0, or their sum reaches 2^40.
+    """
+    total = int(zones.weight.sum())
+    if not 0 < total < LARGEST_WEIGHT:
+        raise GeographyError(f"the sum of zone weights ({total}) must be above 0 and below 2^40")
+    size = len(zones)
+    coarsest = np.full(size, len(zones.levels), dtype=np.int8)
+    level_start = []
+    for depth in reversed(range(len(zones.levels))):
+        names = (
+            zones.parents[depth].combine_chunks()
+            if isinstance(zones.parents[depth], pa.ChunkedArray)
+            else zones.parents[depth]
+        )
+        change = np.ones(size, dtype=bool)
+        change[1:] = np.asarray(pc.not_equal(names[1:], names[:-1]).to_numpy(zero_copy_only=False))
+        coarsest[change] = depth
+        level_start.append(change)
+    starts = []
+    for change in reversed(level_start):
+        starts.append(np.append(np.flatnonzero(change), size).astype(np.int32))
+    starts.append(np.arange(size + 1, dtype=np.int32))
+    cumulative = np.zeros(size + 1, dtype=np.int64)
+    np.cumsum(zones.weight, out=cumulative[1:])
+    start, stop, right, centre, radius, spread = _build(
+        coarsest, zones.weight, unit_vectors(zones.longitude, zones.latitude)
+    )
+    return ZoneTree(start, stop, right, centre, radius, spread, cumulative, tuple(starts))
+
+
+@compiled
+def _build(
+    coarsest: NDArray[np.int8], weight: NDArray[np.int64], points: NDArray[np.float64]
+) -> tuple[
+    NDArray[np.int32],
+    NDArray[np.int32],
+    NDArray[np.int32],
+    NDArray[np.float64],
+    NDArray[np.float64],
+    NDArray[np.float64],
+]:
+    """Return the node arrays; `coarsest[r]` is the coarsest level that changes between ranks r − 1 and r."""
+    size = weight.size
+    nodes = 2 * size - 1
+    start = np.empty(nodes, np.int32)
+    stop = np.empty(nodes, np.int32)
+    right = np.full(nodes, -1, np.int32)
+    stack = [(0, size, -1)]
+    node = 0
+    while stack:
+        low, high, parent = stack.pop()
+        start[node], stop[node] = low, high
+        if parent >= 0:
+            right[parent] = node
+        if high - low > 1:
+            level = coarsest[low + 1]
+            total = weight[low] + 1
+            for r in range(low + 1, high):
+                level = min(level, coarsest[r])
+                total += weight[r] + 1
+            best = low + 1
+            nearest = np.int64(-1)
+            below = np.int64(0)
+            for r in range(low + 1, high):
+                below += weight[r - 1] + 1
+                if coarsest[r] == level:
+                    off = abs(2 * below - total)
+                    if nearest < 0 or off < nearest:
+                        best, nearest = r, off
+            stack.append((best, high, node))
+            stack.append((low, best, -1))
+        node += 1
+    centre = np.empty((nodes, 3))
+    radius = np.zeros(nodes)
+    spread = np.zeros(nodes)
+    mass = np.empty(nodes)
+    for node in range(nodes - 1, -1, -1):
+        if right[node] < 0:
+            centre[node] = points[start[node]]
+            mass[node] = weight[start[node]] + 1.0
+            continue
+        a, b = np.int64(node + 1), np.int64(right[node])
+        mass[node] = mass[a] + mass[b]
+        mean = (mass[a] * centre[a] + mass[b] * centre[b]) / mass[node]
+        length = np.sqrt((mean * mean).sum())
+        centre[node] = mean / length if length > 1e-9 else centre[a]
+        for child in (a, b):
+            chord = np.sqrt(((centre[node] - centre[child]) ** 2).sum())
+            arc = 2.0 * EARTH_KM * np.arcsin(min(1.0, 0.5 * chord))
+            radius[node] = max(radius[node], radius[child] + arc)
+            spread[node] += mass[child] / mass[node] * (spread[child] + arc * arc)
+    return start, stop, right, centre, radius, spread

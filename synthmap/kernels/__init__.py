@@ -1,0 +1,1 @@
+"""Compiled kernels: arrays in, arrays out, the random stream passed in."""

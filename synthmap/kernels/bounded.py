@@ -1,0 +1,87 @@
+"""Exact random integers from a stream of uniform 64-bit words: no float anywhere.
+
+A reader is an int64 array of one element, the position of the next word. When the words run out it turns
+negative and every draw returns 0; the caller then throws the result away and calls again with more words.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from synthmap.compiled import compiled
+
+KEEP_UNITS = 2**16  # keep probabilities are multiples of 1/KEEP_UNITS
+_KEEP_BITS = 16
+
+
+@compiled
+def next_word(words: NDArray[np.uint64], reader: NDArray[np.int64]) -> np.uint64:
+    """Return the next word, or 0 with `reader` negative when none is left."""
+    at = reader[0]
+    if at < 0 or at >= words.size:
+        reader[0] = -1
+        return np.uint64(0)
+    reader[0] = at + 1
+    return np.uint64(words[at])
+
+
+@compiled
+def uniform_below(words: NDArray[np.uint64], reader: NDArray[np.int64], bound: int) -> int:
+    """Return a uniform integer in [0, bound), 1 ≤ bound < 2^63, by rejection."""
+    wide = np.uint64(bound)
+    if wide & (wide - np.uint64(1)) == np.uint64(0):
+        return int(next_word(words, reader) & (wide - np.uint64(1)))
+    # 2^64 mod bound words at the low end are rejected, the rest fall evenly on the residues
+    reject = (np.uint64(0) - wide) % wide
+    word = next_word(words, reader)
+    while word < reject and reader[0] >= 0:
+        word = next_word(words, reader)
+    return int(word % wide)
+
+
+@compiled
+def _bit_count(word: np.uint64) -> int:
+    """Return the number of ones in `word`."""
+    m1 = np.uint64(0x5555555555555555)
+    m2 = np.uint64(0x3333333333333333)
+    m4 = np.uint64(0x0F0F0F0F0F0F0F0F)
+    word = word - ((word >> np.uint64(1)) & m1)
+    word = (word & m2) + ((word >> np.uint64(2)) & m2)
+    word = (word + (word >> np.uint64(4))) & m4
+    return int((word * np.uint64(0x0101010101010101)) >> np.uint64(56))
+
+
+@compiled
+def _fair_binomial(words: NDArray[np.uint64], reader: NDArray[np.int64], trials: int) -> int:
+    """Return a Binomial(trials, 1/2) variate: the ones among as many random bits."""
+    count = 0
+    left = trials
+    while left > 0 and reader[0] >= 0:
+        word = next_word(words, reader)
+        if left < 64:
+            word &= (np.uint64(1) << np.uint64(left)) - np.uint64(1)
+        count += _bit_count(word)
+        left -= 64
+    return count
+
+
+@compiled
+def binomial(words: NDArray[np.uint64], reader: NDArray[np.int64], trials: int, keep: int) -> int:
+    """Return an exact Binomial(trials, keep/2^16) variate.
+
+    Each trial compares a uniform binary fraction with keep/2^16 digit by digit; all trials that are still equal
+    are advanced together, which takes two random bits a trial on average.
+    """
+    if keep >= KEEP_UNITS:
+        return trials
+    kept = 0
+    equal = trials
+    for digit in range(_KEEP_BITS - 1, -1, -1):
+        if equal == 0:
+            break
+        ones = _fair_binomial(words, reader, equal)
+        if (keep >> digit) & 1:
+            kept += equal - ones
+            equal = ones
+        else:
+            equal -= ones
+    return kept

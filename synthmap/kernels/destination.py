@@ -1,0 +1,229 @@
+"""One destination after the other: coarsen, draw, spread, sort."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from synthmap.compiled import compiled
+from synthmap.geography.coarsening import (
+    cell_bounds,
+    has_own_cell,
+    split_by_distance,
+    split_by_mass,
+)
+from synthmap.geography.hierarchy import ZoneTree
+from synthmap.geography.prior import Prior, mass_below, prior_from, rank_at
+from synthmap.kernels.bounded import KEEP_UNITS, uniform_below
+from synthmap.kernels.urn import draw
+
+KEEP_CLASSES = 16
+
+
+@compiled
+def coarsen(
+    tree: ZoneTree,
+    point: NDArray[np.float64],
+    prior: Prior,
+    elsewhere_share: float,
+    finest: int,
+    cells: int,
+) -> NDArray[np.int64]:
+    """Return the bounds of the domain with `cells` cells; `finest` < 0 splits by prior mass, else by distance."""
+    zones = tree.cumulative.size - 1
+    most = cells - 1 if has_own_cell(elsewhere_share, cells) else cells
+    if finest < 0:
+        boundaries, _ = split_by_mass(tree, prior, most, -1.0)
+    else:
+        boundaries = split_by_distance(tree, point, finest, most)
+    return cell_bounds(boundaries, cells, zones, elsewhere_share)
+
+
+@compiled
+def cell_masses(prior: Prior, cumulative: NDArray[np.int64], bounds: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the prior mass below each bound, shape (cells + 1,)."""
+    out = np.empty(bounds.size, np.int64)
+    for i in range(bounds.size):
+        out[i] = mass_below(prior, cumulative, bounds[i])
+    return out
+
+
+@compiled
+def keep_classes(
+    masses: NDArray[np.int64], segments: int, keep: int, by_prior: bool
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Return (order, class_start, class_keep) for `kernels.urn.draw`, from public masses.
+
+    By prior, an empty cell is kept with probability (its mass)/(mean mass), held between `keep` and 1 and rounded
+    up to a multiple of 1/16 of the way between them.
+    """
+    cells = (masses.size - 1) * segments
+    if not by_prior or keep >= KEEP_UNITS:
+        return np.empty(0, np.int64), np.array([0, cells]), np.array([keep])
+    mean = max(1.0, masses[-1] / (masses.size - 1))
+    step = (KEEP_UNITS - keep + KEEP_CLASSES - 1) // KEEP_CLASSES
+    level = np.empty(cells, np.int64)
+    for cell in range(masses.size - 1):
+        wanted = min(1.0, (masses[cell + 1] - masses[cell]) / mean) * KEEP_UNITS
+        up = 0 if wanted <= keep else int(np.ceil((wanted - keep) / step))
+        for s in range(segments):
+            level[cell * segments + s] = min(up, KEEP_CLASSES)
+    order = np.argsort(level, kind="mergesort")
+    start = np.zeros(KEEP_CLASSES + 2, np.int64)
+    keeps = np.empty(KEEP_CLASSES + 1, np.int64)
+    for c in range(KEEP_CLASSES + 1):
+        start[c + 1] = start[c] + (level == c).sum()
+        keeps[c] = min(KEEP_UNITS, keep + c * step)
+    return order.astype(np.int64), start, keeps
+
+
+@compiled
+def spread(
+    cell: int,
+    bounds: NDArray[np.int64],
+    masses: NDArray[np.int64],
+    prior: Prior,
+    cumulative: NDArray[np.int64],
+    words: NDArray[np.uint64],
+    reader: NDArray[np.int64],
+) -> int:
+    """Return a zone of `cell` drawn from the public prior: post-processing, free of loss.
+
+    A cell without prior mass is spread evenly over its zones.
+    """
+    low, high = bounds[cell], bounds[cell + 1]
+    mass = masses[cell + 1] - masses[cell]
+    if mass > 0:
+        unit = masses[cell] + uniform_below(words, reader, mass)
+        return rank_at(prior, cumulative, unit)
+    zones = cumulative.size - 1
+    if low < zones:
+        high = min(high, zones)
+    return int(low + uniform_below(words, reader, high - low))
+
+
+@compiled
+def synthesize_one(
+    origins: NDArray[np.int32],
+    counts: NDArray[np.int64],
+    tree: ZoneTree,
+    point: NDArray[np.float64],
+    scale_km: float,
+    power: float,
+    elsewhere_share: float,
+    finest: int,
+    cells: int,
+    synthetic_size: int,
+    alpha_numerator: int,
+    alpha_denominator: int,
+    keep: int,
+    keep_by_prior: bool,
+    words: NDArray[np.uint64],
+    reader: NDArray[np.int64],
+) -> NDArray[np.int64]:
+    """Return the sorted keys rank·S + segment of one destination's synthetic workers.
+
+    Empty when the domain does not have the planned number of cells. Meaningless when `reader` is negative.
+
+    Parameters
+    ----------
+    origins : ndarray of int32, shape (rows,)
+        Confidential ranks.
+    counts : ndarray of int64, shape (rows, S)
+        Confidential workers by segment.
+    tree, point, scale_km, power, elsewhere_share, finest
+        Public geography, see `coarsen` and `prior_from`.
+    cells, synthetic_size, alpha_numerator, alpha_denominator, keep, keep_by_prior
+        The plan: origin cells, m, α as a rational, keep probability in 1/2^16, see `keep_classes`.
+    words, reader
+        The random stream.
+    """
+    segments = counts.shape[1]
+    prior = prior_from(tree, point, scale_km, power, elsewhere_share)
+    bounds = coarsen(tree, point, prior, elsewhere_share, finest, cells)
+    if bounds.size - 1 != cells:
+        return np.empty(0, np.int64)
+    homes = np.empty(counts.sum(), np.int64)
+    at = 0
+    for row in range(origins.size):
+        cell = np.searchsorted(bounds, origins[row], side="right") - 1
+        for s in range(segments):
+            for _ in range(counts[row, s]):
+                homes[at] = cell * segments + s
+                at += 1
+    homes.sort()
+    masses = cell_masses(prior, tree.cumulative, bounds)
+    order, class_start, class_keep = keep_classes(masses, segments, keep, keep_by_prior)
+    keys = draw(
+        homes,
+        synthetic_size,
+        cells * segments,
+        alpha_numerator,
+        alpha_denominator,
+        order,
+        class_start,
+        class_keep,
+        words,
+        reader,
+    )
+    for t in range(keys.size):
+        if reader[0] < 0:
+            break
+        cell, segment = keys[t] // segments, keys[t] % segments
+        rank = spread(cell, bounds, masses, prior, tree.cumulative, words, reader)
+        keys[t] = rank * segments + segment
+    keys.sort()
+    return keys
+
+
+@compiled
+def synthesize_many(
+    first_row: NDArray[np.int64],
+    origins: NDArray[np.int32],
+    counts: NDArray[np.int64],
+    tree: ZoneTree,
+    points: NDArray[np.float64],
+    scale_km: float,
+    power: float,
+    elsewhere_share: float,
+    finest: int,
+    plan: NDArray[np.int64],
+    keep_by_prior: bool,
+    first_word: NDArray[np.int64],
+    words: NDArray[np.uint64],
+    keys: NDArray[np.int64],
+    status: NDArray[np.int8],
+) -> None:
+    """Fill `keys` and `status` for a batch of destinations, whose rows, words and keys lie one after the other.
+
+    `plan` has the columns cells, synthetic size, alpha numerator, alpha denominator, keep. `status` becomes
+    0 (done), 1 (words ran out: try again with more) or 2 (domain is not as planned).
+    """
+    reader = np.zeros(1, np.int64)
+    low = 0
+    for d in range(first_row.size - 1):
+        high = low + plan[d, 1]
+        if status[d] == 1:
+            reader[0] = 0
+            found = synthesize_one(
+                origins[first_row[d] : first_row[d + 1]],
+                counts[first_row[d] : first_row[d + 1]],
+                tree,
+                points[d],
+                scale_km,
+                power,
+                elsewhere_share,
+                finest,
+                plan[d, 0],
+                plan[d, 1],
+                plan[d, 2],
+                plan[d, 3],
+                plan[d, 4],
+                keep_by_prior,
+                words[first_word[d] : first_word[d + 1]],
+                reader,
+            )
+            if found.size != plan[d, 1]:
+                status[d] = 2
+            elif reader[0] >= 0:
+                status[d] = 0
+                keys[low:high] = found
+        low = high

@@ -1,0 +1,50 @@
+"""The random bits: a cryptographic stream, independent for every destination.
+
+AES-256 in counter mode (OpenSSL, through `cryptography`). The counter block of destination d starts at
+d·2^64, so streams of different destinations never overlap. The key lives in this object only.
+"""
+
+import hashlib
+import secrets
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from cryptography.hazmat.primitives.ciphers import Cipher
+from cryptography.hazmat.primitives.ciphers.algorithms import AES256
+from cryptography.hazmat.primitives.ciphers.modes import CTR
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True)
+class Stream:
+    """Independent uniform 64-bit words for each destination; make one with the functions below."""
+
+    key: bytes = field(repr=False)
+    private: bool
+
+    def words(self, destination: int, count: int) -> NDArray[np.uint64]:
+        """Return the first `count` words of the stream of `destination` (its public number, below 2^64)."""
+        encryptor = Cipher(AES256(self.key), CTR(destination.to_bytes(8, "big") + bytes(8))).encryptor()
+        return np.frombuffer(encryptor.update(bytes(8 * count)), dtype="<u8").astype(np.uint64, copy=False)
+
+    def batch(self, destinations: NDArray[np.integer[Any]], counts: NDArray[np.int64]) -> NDArray[np.uint64]:
+        """Return the first `counts[i]` words of each destination's stream, one after the other."""
+        ends = np.cumsum(counts)
+        out = np.empty(int(ends[-1]) if ends.size else 0, dtype=np.uint64)
+        low = 0
+        for destination, high in zip(destinations.tolist(), ends.tolist(), strict=True):
+            out[low:high] = self.words(destination, high - low)
+            low = high
+        return out
+
+
+def secure_stream() -> Stream:
+    """Return a stream keyed from the operating system. The key is never stored or sent."""
+    return Stream(key=secrets.token_bytes(32), private=True)
+
+
+def seeded_stream(seed: int) -> Stream:
+    """Return a stream that depends on `seed` only: for tests and demonstrations, **not private**."""
+    key = hashlib.sha256(b"synthmap seeded stream, not private\0" + str(seed).encode()).digest()
+    return Stream(key=key, private=False)

@@ -1,0 +1,1 @@
+"""Plan (cells, noise, keep probability) and synthesis: randomised maps with a stated loss."""

@@ -1,0 +1,1 @@
+"""Pure maths of the guarantee: no data, no I/O, no randomness. Proofs lie in ``proofs/``."""

@@ -1,0 +1,184 @@
+"""The spec of a release: one TOML file, every key checked, unknown keys refused.
+
+A spec holds what is public about a release (privacy parameters, plan, prior) and *where* its inputs lie. It
+never holds data.
+"""
+
+import tomllib
+from importlib import resources
+from pathlib import Path
+from typing import Annotated, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from synthmap.errors import ConfigurationError
+from synthmap.privacy.rule import Rule
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Weights(_Section):
+    """A public table with one weight a zone (for instance population), joined by id."""
+
+    path: Path
+    id: str
+    column: str
+    vintage: str
+
+
+class ZonesSpec(_Section):
+    """Where the zones lie and which columns say what."""
+
+    path: Path
+    vintage: str = Field(min_length=1)
+    id: str | None = None
+    levels: list[str] | None = None
+    longitude: str | None = None
+    latitude: str | None = None
+    weight: str | None = None
+    weights: Weights | None = None
+    layer: str | None = None
+
+    @model_validator(mode="after")
+    def _one_weight(self) -> Self:
+        if self.weight and self.weights:
+            raise ValueError("zones.weight and [zones.weights] exclude each other")
+        return self
+
+
+class TableSpec(_Section):
+    """One confidential origin-destination table; LODES columns are the default."""
+
+    path: Path
+    vintage: str = Field(min_length=1)
+    format: Literal["lodes", "long"] = "lodes"
+    origin: str | None = None
+    destination: str | None = None
+    count: str | None = None
+    separator: str = Field(default=",", min_length=1, max_length=1)
+
+    @model_validator(mode="after")
+    def _columns(self) -> Self:
+        if self.format == "long" and not (self.origin and self.destination):
+            raise ValueError('a table of format "long" needs origin and destination')
+        if self.format == "lodes" and (self.origin or self.destination or self.count):
+            raise ValueError('origin, destination and count are for format = "long"')
+        return self
+
+
+class PrivacySpec(_Section):
+    """What is promised, for one job at one destination."""
+
+    epsilon: float = Field(gt=0, le=700)
+    delta: float = Field(ge=0, lt=1)
+    rule: Rule = Rule.PDP
+    max_jobs_per_worker: int = Field(default=1, ge=1, le=100)
+
+
+class PlanSpec(_Section):
+    """How the origins seen from a destination are coarsened, and how empty cells are dropped."""
+
+    coarsening: Literal["prior-mass", "distance"] = "prior-mass"
+    finest: str | None = None
+    cells: Annotated[int, Field(ge=1, le=8_000_000)] | Literal["auto"] = "auto"
+    keep: Annotated[float, Field(gt=0, le=1)] | Literal["prior"] = 1.0
+    keep_floor: float = Field(default=0.5, gt=0, le=1)
+
+
+class PriorSpec(_Section):
+    """The public prior: weight of a zone times (1 + distance/scale)^-power, and a share for everywhere else."""
+
+    scale_km: float = Field(default=4.0, gt=0, allow_inf_nan=False)
+    power: float = Field(default=2.0, ge=0, le=20)
+    elsewhere_share: float | None = Field(default=None, ge=0, lt=1)
+    strength: float = Field(default=20.0, gt=0, allow_inf_nan=False)
+
+
+class RunSpec(_Section):
+    """How the work is split; none of it changes the released table."""
+
+    partitions: int | None = Field(default=None, ge=1, le=100_000)
+    scratch: Path | None = None
+    seed: int | None = Field(default=None, ge=0)
+
+
+class Spec(_Section):
+    """A whole release."""
+
+    name: str = Field(pattern=r"^[a-z0-9][a-z0-9._-]{0,63}$")
+    title: str = ""
+    year: int | None = None
+    store: Path = Path("releases")
+    segments: Literal["SA", "SE", "SI"] | list[str] | None = None
+    duplicates: Literal["refuse", "sum"] = "refuse"
+    outside: Literal["refuse", "elsewhere"] = "refuse"
+    zones: ZonesSpec
+    tables: list[TableSpec] = Field(min_length=1)
+    privacy: PrivacySpec
+    plan: PlanSpec = PlanSpec()
+    prior: PriorSpec = PriorSpec()
+    run: RunSpec = RunSpec()
+
+    @property
+    def segment_columns(self) -> tuple[str, ...]:
+        """Names of the segment columns, empty when only the total is synthesised."""
+        if isinstance(self.segments, str):
+            return tuple(f"{self.segments}0{i}" for i in (1, 2, 3))
+        return tuple(self.segments or ())
+
+    @property
+    def elsewhere_share(self) -> float:
+        """Public prior share of origins outside the zones."""
+        if self.prior.elsewhere_share is not None:
+            return self.prior.elsewhere_share
+        return 0.1 if self.outside == "elsewhere" else 0.0
+
+
+def read_spec(path: Path) -> Spec:
+    """Return the spec in the TOML file `path`; relative paths in it start at its directory.
+
+    Raises
+    ------
+    ConfigurationError
+        If the file is missing, is not TOML, or breaks a rule (each fault on one line, with its key).
+    """
+    try:
+        values = tomllib.loads(path.read_text(encoding="utf-8-sig"))
+    except FileNotFoundError:
+        raise ConfigurationError(f"spec ({path}) must be a file; `synthmap spec --example` prints one") from None
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as fault:
+        raise ConfigurationError(f"spec ({path}) must be a readable TOML file: {fault}") from None
+    try:
+        spec = Spec.model_validate(values)
+    except ValidationError as fault:
+        lines = "; ".join(
+            f"{'.'.join(map(str, e['loc'])) or 'spec'}: {e['msg'].removeprefix('Value error, ')}"
+            for e in fault.errors(include_url=False)
+        )
+        raise ConfigurationError(f"spec ({path}) must follow the schema: {lines}") from None
+    return _anchored(spec, path.parent)
+
+
+def _anchored(spec: Spec, base: Path) -> Spec:
+    """Return `spec` with every relative path joined to `base`."""
+
+    def update(section: BaseModel, **paths: Path | None) -> dict[str, Path]:
+        return {key: base / value for key, value in paths.items() if value is not None}
+
+    weights = spec.zones.weights
+    zones = spec.zones.model_copy(
+        update={
+            **update(spec.zones, path=spec.zones.path),
+            "weights": weights and weights.model_copy(update=update(weights, path=weights.path)),
+        }
+    )
+    tables = [t.model_copy(update=update(t, path=t.path)) for t in spec.tables]
+    run = spec.run.model_copy(update=update(spec.run, scratch=spec.run.scratch))
+    return spec.model_copy(update={"zones": zones, "tables": tables, "run": run, "store": base / spec.store})
+
+
+def example_spec() -> str:
+    """Return the text of a commented example spec."""
+    return resources.files("synthmap").joinpath("spec_example.toml").read_text(encoding="utf-8")
