@@ -1,13 +1,36 @@
 """The one way to compile a function: numba, without the GIL, cached on disk, typed for mypy."""
 
+import hashlib
+import os
 from collections.abc import Callable
+from pathlib import Path
 from typing import TypeVar, cast
 
 import numba
 
+_HERE = Path(__file__).parent
+# numba renews a cached function only when its *own* file changes, not when a function it calls does
+_ROOMS = ("privacy", "geography", "kernels", "mechanism")
+_FILES = sorted(path for room in _ROOMS for path in (_HERE / room).glob("*.py"))
+_SOURCES = hashlib.sha256(b"".join(path.read_bytes() for path in _FILES)).hexdigest()[:16]
 F = TypeVar("F", bound=Callable[..., object])
+
+
+def _cache_root(chosen: str) -> Path:
+    """Return where compiled code is kept: NUMBA_CACHE_DIR, beside the package, or the user's cache."""
+    if chosen:
+        return Path(chosen)
+    if os.access(_HERE, os.W_OK):
+        return _HERE / "__pycache__"
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
 
 
 def compiled(function: F) -> F:
     """Return `function` compiled on first call; floats are IEEE (no fast-math), so bounds stay bounds."""
-    return cast(F, numba.njit(cache=True, nogil=True, error_model="numpy")(function))
+    before = numba.config.CACHE_DIR
+    numba.config.CACHE_DIR = str(_cache_root(before) / f"synthmap-{_SOURCES}")
+    try:  # the place is settled here, at decoration
+        jit = numba.njit(cache=True, nogil=True, error_model="numpy")(function)
+    finally:
+        numba.config.CACHE_DIR = before
+    return cast(F, jit)

@@ -1,9 +1,18 @@
 """Fixtures for all tests."""
 
+import json
 import os
+import subprocess
+import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+
+Result = subprocess.CompletedProcess[str]
 
 
 @pytest.fixture(scope="session")
@@ -13,3 +22,138 @@ def data_folder() -> Path:
     if not folder.is_dir():
         pytest.skip(f"no test data: set SYNTHMAP_TEST_DATA (looked in {folder})")
     return folder
+
+
+@pytest.fixture(scope="session")
+def repository() -> Path:
+    return Path(__file__).parents[1]
+
+
+@pytest.fixture(scope="session")
+def command() -> Callable[..., Result]:
+    """Run `synthmap …` in a process of its own."""
+
+    def run(*words: object, cwd: Path | None = None) -> Result:
+        line = [sys.executable, "-c", "from synthmap.cli import main; main()", *map(str, words)]
+        return subprocess.run(line, capture_output=True, text=True, encoding="utf-8", cwd=cwd, timeout=300)
+
+    return run
+
+
+def _toml(value: Any) -> str:
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{key} = {_toml(part)}" for key, part in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_toml, value)) + "]"
+    return json.dumps(str(value) if isinstance(value, Path) else value, ensure_ascii=False)
+
+
+@pytest.fixture(scope="session")
+def write_spec() -> Callable[[Path, dict[str, Any]], Path]:
+    """Write a nested dict as a TOML spec and return its path."""
+
+    def write(path: Path, values: dict[str, Any]) -> Path:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("".join(f"{key} = {_toml(part)}\n" for key, part in values.items()), encoding="utf-8")
+        return path
+
+    return write
+
+
+FLOWS = [  # origin, destination, count, A, B: a release in small, sorted as it must be
+    ("01", "01", 2, 1, 1),
+    ("03", "01", 1, 0, 1),
+    ("elsewhere", "01", 1, 1, 0),
+    ("02", "03", 5, 5, 0),
+]
+
+
+@pytest.fixture
+def small_release(tmp_path: Path) -> Callable[..., Path]:
+    """Write a whole release by hand, hashes right, with other rows, zones, plan or manifest than usual if asked."""
+    from synthmap.release.manifest import MANIFEST, Manifest
+    from synthmap.release.verify import sha256
+
+    def make(
+        parts: list[list[tuple[Any, ...]]] | list[pa.Table] | None = None,
+        *,
+        zones: list[str] = ["01", "02", "03", "elsewhere"],  # noqa: B006
+        plan: dict[str, list[Any]] | None = None,
+        name: str = "tiny-20260101T000000Z-00000000",
+        change: Callable[[dict[str, Any]], None] = lambda manifest: None,
+    ) -> Path:
+        directory = tmp_path / name
+        (directory / "od").mkdir(parents=True)
+        columns = ("origin", "destination", "count", "A", "B")
+        for i, rows in enumerate([FLOWS[:3], FLOWS[3:]] if parts is None else parts):
+            table = rows if isinstance(rows, pa.Table) else pa.table(dict(zip(columns, zip(*rows), strict=True)))
+            pq.write_table(table, directory / "od" / f"part-{i:05}.parquet")
+        pq.write_table(pa.table({"id": zones}), directory / "zones.parquet")
+        usual = {
+            "destination": ["01", "03"],
+            "headcount": [4, 5],
+            "synthetic_size": [4, 5],
+            "cells": [2, 2],
+            "alpha_numerator": [1, 1],
+            "alpha_denominator": [2, 2],
+            "keep_units": [65536, 65536],
+            "epsilon": [4.0, 4.0],
+            "epsilon_dropping": [0.0, 0.0],
+            "delta": [1e-6, 5e-7],
+        }
+        pq.write_table(pa.table(usual | (plan or {})), directory / "plan.parquet")
+        files = {
+            path.relative_to(directory).as_posix(): {"sha256": sha256(path), "bytes": path.stat().st_size}
+            for path in sorted(directory.rglob("*.parquet"))
+        }
+        loss = {"epsilon": 4.0, "delta": 1e-6}
+        manifest: dict[str, Any] = {
+            "release": name,
+            "name": "tiny",
+            "title": "",
+            "year": None,
+            "created": "2026-01-01T00:00:00+00:00",
+            "private": True,
+            "warning": None,
+            "segments": ["A", "B"],
+            "privacy": {
+                "unit": "in which origin a worker lives",
+                "adjacency": "one worker of one destination has another origin",
+                "rule": "pdp",
+                "max_jobs_per_worker": 1,
+                "dp": loss,
+                "pdp_cells": {"epsilon": 4.0, "delta_destination": 1e-6, "delta_table": 1.5e-6},
+                "certified_per_job": loss,
+                "steps": {"resampling_epsilon": 4.0, "dropping_epsilon": 0.0},
+                "assumptions": [],
+            },
+            "invariants": {"statements": [], "workers": 9, "destinations": 2},
+            "plan": {
+                "mechanism": "dirichlet",
+                "coarsening": "prior-mass",
+                "finest": "",
+                "cells": "2",
+                "keep": "1.0",
+                "keep_smallest": 1.0,
+                "synthetic_size_rule": "m(d) = n(d)",
+                "prior_share_mean": 0.1,
+                "classes": [],
+            },
+            "prior": {
+                "formula": "",
+                "weight": "",
+                "scale_km": 4.0,
+                "power": 2.0,
+                "elsewhere_share": 0.1,
+                "strength": 20.0,
+            },
+            "zones": {"vintage": "2010", "zones": 3, "levels": [], "elsewhere": "elsewhere"},
+            "software": {"synthmap": "0", "python": "3", "packages": {}},
+            "files": files,
+        }
+        change(manifest)
+        (directory / MANIFEST).write_text(json.dumps(manifest), encoding="utf-8")
+        Manifest.model_validate(manifest)
+        return directory
+
+    return make

@@ -126,9 +126,7 @@ def _layout(spec: ZonesSpec, names: Sequence[str]) -> _Layout:
     """Return which columns to read, after checking that the spec and the file agree on them."""
     found = [name for name in CROSSWALK_IDS if name in names]
     if spec.id is None and len(found) != 1:
-        raise GeographyError(
-            f"zones.id must name the id column of {spec.path}; columns found: {', '.join(names)}"
-        )
+        raise GeographyError(f"zones.id must name the id column of {spec.path}; columns found: {', '.join(names)}")
     identifier = spec.id or found[0]
     crosswalk = identifier in CROSSWALK_IDS
     if (spec.longitude is None) != (spec.latitude is None):
@@ -140,8 +138,7 @@ def _layout(spec: ZonesSpec, names: Sequence[str]) -> _Layout:
         coordinates = ("blklondd", "blklatdd")
     elif _is_csv(spec.path):
         raise GeographyError(
-            f"zones.longitude and zones.latitude must name columns of {spec.path}; "
-            f"columns found: {', '.join(names)}"
+            f"zones.longitude and zones.latitude must name columns of {spec.path}; columns found: {', '.join(names)}"
         )
     levels = CROSSWALK_LEVELS if crosswalk and spec.levels is None else tuple(spec.levels or ())
     if len(set(levels)) < len(levels):
@@ -193,9 +190,7 @@ def _joined_weight(weights: Weights, ids: pa.StringArray) -> NDArray[np.float64]
     counts = pc.value_counts(keys)
     twice = counts.field("values").filter(pc.greater(counts.field("counts"), 1))
     if len(twice):
-        raise GeographyError(
-            f"{weights.path}: ids of column {weights.id} must be unique; not so {some_of(twice)}"
-        )
+        raise GeographyError(f"{weights.path}: ids of column {weights.id} must be unique; not so {some_of(twice)}")
     place = pc.index_in(ids, value_set=keys)
     if place.null_count:
         missing = ids.filter(pc.is_null(place))
@@ -222,24 +217,16 @@ def _whole(ids: pa.StringArray, weight: NDArray[np.float64]) -> NDArray[np.int64
     return weight.astype(np.int64)
 
 
-def _points(
-    path: Path, ids: pa.StringArray, content: _Content
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _points(path: Path, ids: pa.StringArray, content: _Content) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return longitude and latitude of a point inside every geometry, degrees, WGS 84."""
     geometry = content.geometry
     if geometry is None:
-        raise GeographyError(
-            f"{path} must have a geometry; without one name zones.longitude and zones.latitude"
-        )
+        raise GeographyError(f"{path} must have a geometry; without one name zones.longitude and zones.latitude")
     if content.crs is None:
-        raise GeographyError(
-            f"{path} must say its coordinate reference system (CRS); set it and save the file again"
-        )
+        raise GeographyError(f"{path} must say its coordinate reference system (CRS); set it and save the file again")
     bare = ids.filter(pa.array(shapely.is_missing(geometry) | shapely.is_empty(geometry)))
     if len(bare):
-        raise GeographyError(
-            f"{path}: zone without coordinates: {len(bare)} geometries are empty: {some_of(bare)}"
-        )
+        raise GeographyError(f"{path}: zone without coordinates: {len(bare)} geometries are empty: {some_of(bare)}")
     odd = ids.filter(pa.array(~np.isin(shapely.get_type_id(geometry), _GEOMETRY_TYPES)))
     if len(odd):
         raise GeographyError(f"{path}: zones must be points or polygons; not so {some_of(odd)}")
@@ -267,9 +254,7 @@ def _text(path: Path, table: pa.Table, name: str) -> pa.StringArray:
     return pa.concat_arrays(whole.chunks) if isinstance(whole, pa.ChunkedArray) else whole
 
 
-def _numbers(
-    path: Path, table: pa.Table, name: str, ids: pa.StringArray, problem: str
-) -> NDArray[np.float64]:
+def _numbers(path: Path, table: pa.Table, name: str, ids: pa.StringArray, problem: str) -> NDArray[np.float64]:
     """Return a column as float64; a zone whose value is missing or is no number is a fault."""
     column = table.column(name)
     try:
@@ -284,9 +269,7 @@ def _numbers(
     values = np.asarray(values, dtype=np.float64)
     missing = ids.filter(pa.array(~np.isfinite(values)))
     if len(missing):
-        raise GeographyError(
-            f"{path}: {problem}: {len(missing)} have no value in column {name}: {some_of(missing)}"
-        )
+        raise GeographyError(f"{path}: {problem}: {len(missing)} have no value in column {name}: {some_of(missing)}")
     return values
 
 
@@ -342,16 +325,12 @@ def _csv_header(path: Path) -> list[str]:
     return names
 
 
-def _content(
-    path: Path, layer: str | None, names: list[str], wanted: list[str], *, geometry: bool = False
-) -> _Content:
+def _content(path: Path, layer: str | None, names: list[str], wanted: list[str], *, geometry: bool = False) -> _Content:
     """Return the `wanted` columns, CSV as text and others as stored, and perhaps the geometries."""
     columns = list(dict.fromkeys(wanted))
     missing = [name for name in columns if name not in names]
     if missing:
-        raise GeographyError(
-            f"{path} must have the column {', '.join(missing)}; columns found: {', '.join(names)}"
-        )
+        raise GeographyError(f"{path} must have the column {', '.join(missing)}; columns found: {', '.join(names)}")
     with _readable(path):
         if _is_csv(path):
             return _Content(_csv(path, columns))

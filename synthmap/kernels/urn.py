@@ -140,17 +140,31 @@ def _draw_dropping(
         if index < touched_size[c]:
             drawn[t] = touched[c, index]
             continue
-        size = class_start[c + 1] - class_start[c]
-        while reader[0] >= 0:  # a uniform empty cell of the class that was not touched before
-            at = class_start[c] + uniform_below(words, reader, size)
-            cell = at if position.size == 0 else position[at]
-            if _contains(occupied, cell) or not _insert(table, cell):
-                continue
-            touched[c, touched_size[c]] = cell
-            touched_size[c] += 1
-            drawn[t] = cell
-            break
+        cell = _untouched_cell(class_start[c], class_start[c + 1], position, occupied, table, words, reader)
+        touched[c, touched_size[c]] = cell
+        touched_size[c] += 1
+        drawn[t] = cell
     return drawn
+
+
+@compiled
+def _untouched_cell(
+    first: int,
+    last: int,
+    position: NDArray[np.int64],
+    occupied: NDArray[np.int64],
+    table: NDArray[np.int64],
+    words: NDArray[np.uint64],
+    reader: NDArray[np.int64],
+) -> int:
+    """Return a uniform cell of position[first:last] that is neither occupied nor in `table`, and put it there."""
+    cell = np.int64(0)
+    while reader[0] >= 0:
+        at = first + uniform_below(words, reader, last - first)
+        cell = at if position.size == 0 else position[at]
+        if not _contains(occupied, cell) and _insert(table, cell):
+            break
+    return int(cell)
 
 
 @compiled

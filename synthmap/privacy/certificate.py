@@ -115,9 +115,7 @@ def _blocks(
     v = 1.0
     width = 1.0
     while v <= n:
-        top = min(v + width - 1.0, n - 1.0) if v < n else n
-        if top < v:
-            top = v
+        top = min(v + width - 1.0, n - 2.0) if v < n - 1.0 else v
         value = _cell(v, top, headcount, synthetic_size, alpha, excess, number, probability, adp, cap)
         negligible = 1e-6 * cap * (1.0 if adp else v / n)
         if top > v and value > negligible and top - v > v / 128.0:
@@ -130,8 +128,8 @@ def _blocks(
         if value >= 1.0 or count == _BLOCKS - 1:
             break
         if value == 0.0 and v > 1.0 and v < n - 1.0:
-            # thresholds grow with v between 2 and n − 1: nothing can fail until v = n
-            v = n
+            # thresholds grow with v between 2 and n − 2: nothing can fail until v = n − 1
+            v = n - 1.0
             continue
         v = top + 1.0
         width = width * 2.0 if value <= negligible else max(1.0, math.floor(v / 256.0))

@@ -114,8 +114,7 @@ def table_dp(epsilons: ArrayLike, deltas: ArrayLike) -> tuple[float, float]:
     failure = _checked("deltas", deltas, 1.0)
     if loss.size != failure.size:
         raise PrivacyParameterError(
-            f"deltas ({failure.size} values) must be as many as epsilons ({loss.size}): "
-            "give both for every destination"
+            f"deltas ({failure.size} values) must be as many as epsilons ({loss.size}): give both for every destination"
         )
     if not loss.size:
         return 0.0, 0.0

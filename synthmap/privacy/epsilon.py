@@ -21,7 +21,7 @@ class Epsilon(float):
     0.693147
     """
 
-    ratio: Fraction
+    ratio: Fraction | None = None
 
     @classmethod
     def from_ratio(cls, ratio: float | Fraction) -> Self:
@@ -37,10 +37,12 @@ class Epsilon(float):
         PrivacyParameterError
             If `ratio` is not a finite number above 1.
         """
-        if not (math.isfinite(ratio) and ratio > 1):
-            raise PrivacyParameterError(f"ratio ({ratio}) must be a finite number above 1")
-        value = cls(math.nextafter(math.log(ratio), math.inf))
-        value.ratio = Fraction(ratio)
+        if not 1 < ratio < 1e304:
+            raise PrivacyParameterError(f"ratio ({ratio}) must be a number above 1 and below 1e304")
+        exact = Fraction(ratio)
+        logarithm = math.log1p(math.nextafter(float(exact - 1), math.inf))
+        value = cls(logarithm + 4 * math.ulp(logarithm))
+        value.ratio = exact
         return value
 
 
@@ -65,7 +67,7 @@ def ratio_minus_one(epsilon: float) -> float:
     True
     """
     check_epsilon(epsilon)
-    if isinstance(epsilon, Epsilon):
+    if isinstance(epsilon, Epsilon) and epsilon.ratio is not None:
         excess = epsilon.ratio - 1
         value = float(excess)
         return value if Fraction(value) <= excess else math.nextafter(value, 0.0)
@@ -74,9 +76,11 @@ def ratio_minus_one(epsilon: float) -> float:
 
 
 def check_epsilon(epsilon: float) -> None:
-    """Raise PrivacyParameterError unless 0 < ε ≤ 700 (above that, exp overflows and nothing is promised)."""
+    """Raise PrivacyParameterError unless 10⁻⁹ ≤ ε ≤ 700: below, noise fits no urn; above, exp overflows."""
     if not 0 < epsilon <= 700:
         raise PrivacyParameterError(f"epsilon ({epsilon:g}) must be above 0 and at most 700")
+    if epsilon < 1e-9:
+        raise PrivacyParameterError(f"epsilon ({epsilon:g}) must be at least 1e-9")
 
 
 def check_delta(delta: float) -> None:

@@ -74,9 +74,7 @@ class PrivacyLoss:
                 f"epsilon ({self.epsilon:g}) must be finite and at least 0: state the loss in full"
             )
         if not 0 <= self.delta <= 1:
-            raise PrivacyParameterError(
-                f"delta ({self.delta:g}) must be at least 0 and at most 1: it is a probability"
-            )
+            raise PrivacyParameterError(f"delta ({self.delta:g}) must be at least 0 and at most 1: it is a probability")
         if not isinstance(self.adjacency, ReplaceOrigin):
             raise PrivacyParameterError(
                 f"adjacency ({type(self.adjacency).__name__}) must be a ReplaceOrigin: "

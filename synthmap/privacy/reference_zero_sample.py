@@ -131,9 +131,7 @@ def reference_zero_sample_alpha(
         ("cells", cells, 2),
     ):
         if value < least:
-            raise PrivacyParameterError(
-                f"{name} ({value}) must be at least {least}: below that the rule says nothing"
-            )
+            raise PrivacyParameterError(f"{name} ({value}) must be at least {least}: below that the rule says nothing")
     if delta <= 0:
         raise PrivacyParameterError(
             f"delta ({delta:g}) must be above 0: for δ = 0 use minimum_alpha with the pure rule"

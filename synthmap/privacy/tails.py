@@ -2,6 +2,8 @@
 
 import math
 
+import numpy as np
+
 from synthmap.compiled import compiled
 
 # One lgamma is taken to be off by at most 2^-47 of its size (64 units in the last place; libm stays
@@ -23,7 +25,7 @@ def threshold(excess: float, workers: float, alpha: float) -> float:
     if (workers - (total - back)) + (alpha - back) < 0.0:
         total = math.nextafter(total, 0.0)
     product = excess * total
-    floor = float(math.floor(product))
+    floor = float(np.floor(product))  # not math.floor: numba makes that an int64
     if product == floor and product < 1e15:
         split = 134217729.0  # 2^27 + 1
         c = split * excess
@@ -39,9 +41,7 @@ def threshold(excess: float, workers: float, alpha: float) -> float:
 
 
 @compiled
-def tail_expectation(
-    t: float, m: int, a: float, b: float, ratio: float, base: float, cap: float
-) -> float:
+def tail_expectation(t: float, m: int, a: float, b: float, ratio: float, base: float, cap: float) -> float:
     """Return an upper bound on E[(1 − ratio·base/(base + X)); X > t] for X ~ BetaBinomial(m; a, b).
 
     With ``ratio = 0`` this is the tail P(X > t). The weight must be in [0, 1] for x > t. The bound is
@@ -68,24 +68,21 @@ def tail_expectation(
     x = t + 1.0
     positive = math.lgamma(m + 1.0) + math.lgamma(x + a) + math.lgamma(m - x + b) + math.lgamma(a + b)
     negative = (
-        math.lgamma(x + 1.0)
-        + math.lgamma(m - x + 1.0)
-        + math.lgamma(m + a + b)
-        + math.lgamma(a)
-        + math.lgamma(b)
+        math.lgamma(x + 1.0) + math.lgamma(m - x + 1.0) + math.lgamma(m + a + b) + math.lgamma(a) + math.lgamma(b)
     )
     size = math.fabs(positive) + math.fabs(negative) + 9.0
     log_term = positive - negative + _LGAMMA_ERROR * size
     rising = (m - x) * (x + a) > (x + 1.0) * (m - x - 1.0 + b)
-    if log_term < -560.0:
+    if log_term < -600.0:
         if rising or b < 1.0:
             return 1.0
         fall = (m - x) / (m - x - 1.0 + b) * max(1.0, (x + a) / (x + 1.0))
         return _SMALLEST if fall < 1.0 - 1e-9 else 1.0
     term = math.exp(log_term)
+    slack = 2.0**-50 if ratio > 0.0 else 0.0  # the weight's absolute rounding error
     total = 0.0
     while True:
-        total += term * (1.0 - ratio * base / (base + x))
+        total += term * (1.0 - ratio * base / (base + x) + slack)
         if total > cap:
             return 1.0
         if x >= m:

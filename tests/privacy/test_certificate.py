@@ -111,7 +111,6 @@ def test_blocks_lose_no_cell_without_dropping(small_worlds):
         assert bound(world, excess, adp=False) >= reference_bound(world, excess) * (1 - 1e-9)
 
 
-@pytest.mark.xfail(reason="_blocks skips v = n − 1, see proofs/certificate.md section 6", strict=True)
 def test_blocks_lose_no_cell_with_dropping(small_worlds):
     """The cell of n − 1 workers, seen from the neighbour in which all n share it, has the factor of n."""
     dice = random.Random(6)

@@ -1,0 +1,163 @@
+import fcntl
+import os
+import re
+import stat
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+
+from synthmap.errors import ReleaseError
+from synthmap.release import store as module
+from synthmap.release.store import new_release_id, partial_release, publish, scratch
+
+KILLED = """
+import os, pathlib, sys
+from synthmap.release.store import partial_release, scratch
+with {0} as directory:
+    (directory / "secret").write_text("x")
+    os.kill(os.getpid(), 9)
+"""
+
+
+def names(directory):
+    return sorted(path.name for path in directory.iterdir())
+
+
+def kill_inside(context):
+    done = subprocess.run([sys.executable, "-c", KILLED.format(context)], check=False)
+    assert done.returncode == -9
+
+
+def finished(store, name):
+    """Publish a release of one file."""
+    with partial_release(store, name) as partial:
+        (partial / "od").mkdir()
+        (partial / "od" / "part").write_text("x")
+        return publish(partial, name)
+
+
+def test_ids_start_with_the_name_and_never_repeat():
+    ids = {new_release_id("a.b") for _ in range(1000)}
+    assert len(ids) == 1000
+    assert all(re.fullmatch(r"a\.b-\d{8}T\d{6}Z-[0-9a-f]{8}", one) for one in ids)
+
+
+def test_a_published_release_is_alone_and_read_only(tmp_path):
+    path = finished(tmp_path / "new" / "store", "r")
+    assert names(path.parent) == ["r"]
+    assert stat.S_IMODE(path.stat().st_mode) == 0o755
+    assert stat.S_IMODE((path / "od").stat().st_mode) == 0o755
+    assert stat.S_IMODE((path / "od" / "part").stat().st_mode) == 0o444
+
+
+def test_nothing_is_overwritten(tmp_path):
+    path = finished(tmp_path, "r")
+    with pytest.raises(ReleaseError, match="must not exist yet"):
+        finished(tmp_path, "r")
+    assert names(tmp_path) == ["r"]
+    assert (path / "od" / "part").read_text() == "x"
+
+
+@pytest.mark.parametrize("working", [lambda place: partial_release(place, "r"), scratch])
+def test_a_working_directory_is_private_locked_and_gone_in_the_end(tmp_path, working):
+    with working(tmp_path) as directory:
+        (directory / "sub").mkdir()
+        (directory / "sub" / "file").touch()
+        assert directory.is_absolute()
+        assert stat.S_IMODE(directory.stat().st_mode) == 0o700
+        with directory.with_name(directory.name + ".lock").open("rb") as lock, pytest.raises(BlockingIOError):
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    assert names(tmp_path) == []
+
+
+@pytest.mark.parametrize("working", [lambda place: partial_release(place, "r"), scratch])
+def test_a_failing_run_leaves_nothing(tmp_path, working):
+    with pytest.raises(ZeroDivisionError), working(tmp_path) as directory:
+        (directory / "file").touch()
+        raise ZeroDivisionError
+    assert names(tmp_path) == []
+
+
+def test_leftovers_of_killed_runs_are_swept_and_nothing_else(tmp_path):
+    kill_inside(f"partial_release(pathlib.Path({str(tmp_path)!r}), 'dead')")
+    kill_inside(f"scratch(pathlib.Path({str(tmp_path)!r}))")
+    assert len(names(tmp_path)) == 4
+    kept = tmp_path / "other.lock"
+    kept.touch()
+    with scratch(tmp_path), partial_release(tmp_path, "alive") as partial, scratch(tmp_path):
+        assert partial.is_dir()
+    assert names(tmp_path) == ["other.lock"]
+
+
+def test_what_a_living_run_writes_is_not_swept(tmp_path):
+    with scratch(tmp_path) as one:
+        (one / "file").touch()
+        with scratch(tmp_path) as two:
+            assert one != two
+        assert (one / "file").exists()
+
+
+def test_sweeping_follows_no_link(tmp_path):
+    precious = tmp_path / "precious"
+    precious.mkdir()
+    (precious / "file").touch()
+    place = tmp_path / "place"
+    place.mkdir()
+    (place / "synthmap-scratch-x").symlink_to(precious)
+    (place / "synthmap-scratch-x.lock").touch()
+    with scratch(place):
+        pass
+    assert names(precious) == ["file"]
+
+
+@pytest.mark.parametrize("working", [lambda place: partial_release(place, "r"), scratch])
+def test_a_place_that_cannot_be_written_is_one_clear_error(tmp_path, working):
+    (tmp_path / "file").touch()
+    with pytest.raises(ReleaseError, match=r"(store|scratch) \(.*file\) must be a writable directory"), working(
+        tmp_path / "file"
+    ):
+        pass
+
+
+def test_scratch_goes_away_though_a_task_still_writes_there(tmp_path):
+    """Another task may be in the middle of a file when the first fault ends the run."""
+    stop = threading.Event()
+
+    def keep_writing(directory):
+        number = 0
+        while not stop.is_set():
+            number += 1
+            try:
+                (directory / f"secret-{number}").write_bytes(b"x" * 1000)
+            except FileNotFoundError:
+                return
+
+    for _ in range(20):
+        with scratch(tmp_path) as directory:
+            writer = threading.Thread(target=keep_writing, args=[directory])
+            writer.start()
+            time.sleep(0.02)
+        left = names(tmp_path)
+        stop.set()
+        writer.join()
+        stop.clear()
+        assert left == []
+
+
+def test_a_lock_that_was_swept_before_it_was_held_is_made_anew(tmp_path, monkeypatch):
+    """Between making its lock and holding it a run may meet the sweep of another one."""
+    meet = [lambda: module.sweep(tmp_path, "synthmap-scratch-")]
+    flock = fcntl.flock
+
+    def late(handle, how):
+        if how == fcntl.LOCK_EX and meet:
+            meet.pop()()
+        flock(handle, how)
+
+    monkeypatch.setattr(module.fcntl, "flock", late)
+    with scratch(tmp_path) as directory:
+        assert os.path.lexists(f"{directory}.lock")
+    assert names(tmp_path) == []
