@@ -4,7 +4,7 @@ import hashlib
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import numba
 
@@ -27,10 +27,11 @@ def _cache_root(chosen: str) -> Path:
 
 def compiled(function: F) -> F:
     """Return `function` compiled on first call; floats are IEEE (no fast-math), so bounds stay bounds."""
-    before = numba.config.CACHE_DIR
-    numba.config.CACHE_DIR = str(_cache_root(before) / f"synthmap-{_SOURCES}")
+    config: Any = numba.config
+    before = config.CACHE_DIR
+    config.CACHE_DIR = str(_cache_root(before) / f"synthmap-{_SOURCES}")
     try:  # the place is settled here, at decoration
         jit = numba.njit(cache=True, nogil=True, error_model="numpy")(function)
     finally:
-        numba.config.CACHE_DIR = before
+        config.CACHE_DIR = before
     return cast(F, jit)

@@ -158,13 +158,13 @@ def _untouched_cell(
     reader: NDArray[np.int64],
 ) -> int:
     """Return a uniform cell of position[first:last] that is neither occupied nor in `table`, and put it there."""
-    cell = np.int64(0)
+    cell = first
     while reader[0] >= 0:
         at = first + uniform_below(words, reader, last - first)
-        cell = at if position.size == 0 else position[at]
+        cell = at if position.size == 0 else int(position[at])
         if not _contains(occupied, cell) and _insert(table, cell):
             break
-    return int(cell)
+    return cell
 
 
 @compiled

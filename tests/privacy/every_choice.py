@@ -34,7 +34,7 @@ class Choices:
             self.script.append(next(i for i, w in enumerate(weights) if w))
         chosen = self.script[self.at]
         following = next((i for i in range(chosen + 1, len(weights)) if weights[i]), -1)
-        self.options = self.options[: self.at] + [following]
+        self.options = [*self.options[: self.at], following]
         self.at += 1
         self.weight *= Fraction(weights[chosen]) / total
         return chosen

@@ -220,9 +220,7 @@ def test_tracts_of_a_shapefile_with_another_datum(data_folder):
 
 @pytest.mark.parametrize("name", ["z.gpkg", "z.geojson", "z.fgb", "z.shp", "z.parquet"])
 def test_formats_of_layers(tmp_path, name):
-    zones = layer(
-        tmp_path, name, code=["001", "002"], c=["01", "01"], w=[3, 4], read={"levels": ["c"], "weight": "w"}
-    )
+    zones = layer(tmp_path, name, code=["001", "002"], c=["01", "01"], w=[3, 4], read={"levels": ["c"], "weight": "w"})
     assert by_id(zones, zones.weight) == {"001": 3, "002": 4}
     assert by_id(zones, zones.longitude) == {"001": 0.5, "002": 1.5}
     assert zones.parents[0].to_pylist() == ["01", "01"]

@@ -1,0 +1,122 @@
+"""A made-up region, specs for it and for the test data, and a way to run and read a release."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from synthmap.confidential.sample import LEVELS, VINTAGE, write_sample
+from synthmap.spec import Spec, read_spec
+
+SEGMENTS = ["SA01", "SA02", "SA03"]
+
+
+@pytest.fixture(scope="session")
+def region(tmp_path_factory) -> Path:
+    """The folder of a region of 3,000 workers, 400 zones and 60 destinations."""
+    folder = tmp_path_factory.mktemp("region")
+    write_sample(folder, workers=3000, zones=400, destinations=60, seed=5)
+    return folder
+
+
+def merged(values: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
+    """Return nested `values` with `changes`; None takes a key away."""
+    out = dict(values)
+    for key, change in changes.items():
+        if change is None:
+            out.pop(key, None)
+        elif isinstance(change, dict) and isinstance(out.get(key), dict):
+            out[key] = merged(out[key], change)
+        else:
+            out[key] = change
+    return out
+
+
+@pytest.fixture(scope="session")
+def with_changes() -> Callable[..., dict[str, Any]]:
+    return merged
+
+
+@pytest.fixture
+def region_spec(region, tmp_path) -> dict[str, Any]:
+    """Keys of a spec for the region, everything written under `tmp_path`."""
+    return {
+        "name": "demo",
+        "segments": "SA",
+        "store": str(tmp_path / "store"),
+        "zones": {
+            "path": str(region / "zones.parquet"),
+            "vintage": VINTAGE,
+            "id": "id",
+            "levels": list(LEVELS),
+            "longitude": "longitude",
+            "latitude": "latitude",
+            "weight": "population",
+        },
+        "tables": [
+            {
+                "path": str(region / "od.parquet"),
+                "vintage": VINTAGE,
+                "format": "long",
+                "origin": "origin",
+                "destination": "destination",
+                "count": "count",
+            }
+        ],
+        "privacy": {"epsilon": 4.0, "delta": 1e-6},
+        "run": {"scratch": str(tmp_path / "scratch")},
+    }
+
+
+@pytest.fixture
+def make_spec(region_spec, tmp_path, write_spec) -> Callable[..., Spec]:
+    """Return the region's spec with changed keys, read from TOML like a user's."""
+
+    def make(**changes: Any) -> Spec:
+        return read_spec(write_spec(tmp_path / "spec.toml", merged(region_spec, changes)))
+
+    return make
+
+
+@pytest.fixture
+def lodes_spec(data_folder, tmp_path, write_spec) -> Callable[..., Spec]:
+    """Return a spec for a folder of LODES files."""
+
+    def make(folder: str, **changes: Any) -> Spec:
+        tables = sorted((data_folder / folder).glob("*_od_*.csv.gz"))
+        vintage = "2020" if folder.startswith("lodes8") else "2010"
+        values = {
+            "name": folder.replace("_", "-"),
+            "store": str(tmp_path / "store"),
+            "outside": "elsewhere",
+            "zones": {"path": str(*(data_folder / folder).glob("*_xwalk.csv.gz")), "vintage": vintage},
+            "tables": [{"path": str(table), "vintage": vintage} for table in tables],
+            "privacy": {"epsilon": 4.0, "delta": 1e-6},
+            "run": {"scratch": str(tmp_path / "scratch")},
+        }
+        return read_spec(write_spec(tmp_path / "spec.toml", merged(values, changes)))
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def read_od() -> Callable[[Path], pl.DataFrame]:
+    """Read the table of a release, parts in order."""
+
+    def read(release: Path) -> pl.DataFrame:
+        return pl.concat([pl.read_parquet(part) for part in sorted((release / "od").glob("*.parquet"))])
+
+    return read
+
+
+@pytest.fixture(scope="session")
+def left_in() -> Callable[[Path], list[str]]:
+    """Name what lies in a directory, hidden files included; nothing if there is none."""
+
+    def left(directory: Path) -> list[str]:
+        return sorted(os.listdir(directory)) if directory.exists() else []
+
+    return left

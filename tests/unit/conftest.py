@@ -1,0 +1,37 @@
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from synthmap.geography.region import make_region
+from synthmap.geography.zones import canonical
+
+
+@pytest.fixture(scope="session")
+def make_town():
+    """Return a made-up region: zones in tracts in counties, some of weight 0, one far away."""
+
+    def make(zones=400, seed=0, counties=4, tracts=5):
+        rng = np.random.default_rng(seed)
+        county = rng.integers(0, counties, zones)
+        tract = county * tracts + rng.integers(0, tracts, zones)
+        x = -70 + 0.5 * (county % 2) + 0.1 * (tract % tracts) + rng.uniform(0, 0.08, zones)
+        y = 41 + 0.5 * (county // 2) + rng.uniform(0, 0.4, zones)
+        x[0], y[0] = -60.0, 47.0
+        return make_region(
+            canonical(
+                ids=pa.array([f"z{i:05}" for i in range(zones)]),
+                longitude=x,
+                latitude=y,
+                weight=rng.integers(0, 200, zones),
+                levels=("county", "tract"),
+                parents=(pa.array([f"c{c}" for c in county]), pa.array([f"t{t}" for t in tract])),
+                vintage="made-up",
+            )
+        )
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def town(make_town):
+    return make_town()
