@@ -43,13 +43,11 @@ def test_more_cells_refine_fewer(town, here):
 def test_the_heaviest_cell_is_split_next(town, here):
     _, prior = here
     boundaries, _ = split_by_mass(town.tree, prior, 60, -1.0)
-    whole = mass_below(prior, town.tree.cumulative, len(town.zones))
     for k in (10, 30, 58):
         bounds = np.concatenate([[0], np.sort(boundaries[:k]), [len(town.zones)]])
         masses = np.diff([mass_below(prior, town.tree.cumulative, int(b)) for b in bounds])
         heaviest = int(np.argmax(np.where(np.diff(bounds) > 1, masses, -1)))
         assert bounds[heaviest] < boundaries[k] < bounds[heaviest + 1]
-        assert masses.max() < whole * 4 / k
 
 
 def test_unresolved_falls_to_nothing(town, here):
