@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from distributed import Client, Future, as_completed
 
 from pipelines.cluster import connect
@@ -14,7 +15,7 @@ from pipelines.partition import collect, partitions, read_plans
 from pipelines.publish import finish, promise, summarise
 from pipelines.synthesize import draw
 from pipelines.tabulate import tabulate
-from synthmap.errors import ConfidentialDataError, VintageError
+from synthmap.errors import ConfidentialDataError, ConfigurationError, VintageError
 from synthmap.geography.read import read_zones
 from synthmap.geography.region import Region, make_region, write_region
 from synthmap.mechanism.dirichlet import TableLoss, loss
@@ -115,10 +116,15 @@ def _prepared(spec: Spec, scheduler: str, progress: Progress) -> Iterator[tuple[
         region = make_region(read_zones(spec.zones))
         settings_of(spec, region)
         write_region(region, directory)
+        if not all(client.run(directory.is_dir).values()):
+            raise ConfigurationError(
+                f"run.scratch ({directory.parent}) must be a directory that all workers of {scheduler} share"
+            )
         progress("zones", 1, 1)
         tasks = [client.submit(tabulate, spec, i, directory, directory, pure=False) for i in range(len(spec.tables))]
-        tables = _gather(tasks, "read", progress)
-        headcount = sum(table.headcount for table in tables)
+        read = _gather(tasks, "read", progress)
+        tables = [table for table, _ in read]
+        headcount = np.sum([counted for _, counted in read], axis=0)
         workers = int(headcount.sum())
         if workers == 0:
             raise ConfidentialDataError("the tables must hold at least one worker")

@@ -14,16 +14,15 @@ from synthmap.spec import Spec
 
 @dataclass(frozen=True)
 class Tabulated:
-    """What the driver learns of a table: where its blocks lie, and public headcounts."""
+    """Where the blocks of a table lie."""
 
     blocks: tuple[Path, ...]
     one_row_a_worker: bool
-    headcount: NDArray[np.int64]
 
 
 @stage
-def tabulate(spec: Spec, index: int, region_directory: Path, directory: Path) -> Tabulated:
-    """Return the blocks of table number `index` of `spec`, written to `directory`, and its headcounts.
+def tabulate(spec: Spec, index: int, region_directory: Path, directory: Path) -> tuple[Tabulated, NDArray[np.int64]]:
+    """Return the blocks of table number `index` of `spec`, written to `directory`, and its public headcounts.
 
     Each block is three arrays, sorted by the destination's place in the order of ids: that place, the origin's rank,
     workers by segment. `headcount` counts workers by place, shape (zones + 1,).
@@ -42,4 +41,4 @@ def tabulate(spec: Spec, index: int, region_directory: Path, directory: Path) ->
         np.save(f"{path}-origin.npy", chunk.origin[order])
         np.save(f"{path}-workers.npy", chunk.counts[order])
         blocks.append(path)
-    return Tabulated(tuple(blocks), one_row_a_worker(table), headcount)
+    return Tabulated(tuple(blocks), one_row_a_worker(table)), headcount

@@ -36,10 +36,19 @@ class RuleName(StrEnum):
 def main() -> None:
     """Run the command line; a user's error is one line on stderr and exit code 2."""
     try:
-        app()
+        code = app(standalone_mode=False)
     except SynthmapError as fault:
-        typer.echo(f"synthmap: {fault}", err=True)
-        sys.exit(2)
+        text = str(fault)
+    except KeyboardInterrupt:
+        text = "interrupted; nothing was published"
+    except Exception as fault:
+        if not hasattr(fault, "format_message"):  # a usage error of click, which typer carries inside
+            raise
+        text = fault.format_message() or "a command must be given; see --help"
+    else:
+        sys.exit(code if isinstance(code, int) else 0)
+    typer.echo("synthmap: " + " ".join(text.split()), err=True)
+    sys.exit(2)
 
 
 def _print(values: dict[str, Any], as_json: bool, text: str) -> None:
@@ -309,7 +318,7 @@ def demo(
                 seed=1,
                 progress=lambda share: show("sample", round(100 * share), 100),
             )
-        spec = read_spec(region / "spec.toml")
+        spec = read_spec(region / "spec.toml").model_copy(update={"store": directory / "releases"})
         found = pipeline.release(spec, progress=show)
     check(found.path)
     values = {

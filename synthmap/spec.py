@@ -121,6 +121,14 @@ class Spec(_Section):
     prior: PriorSpec = PriorSpec()
     run: RunSpec = RunSpec()
 
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        if self.outside == "refuse" and self.prior.elsewhere_share:
+            raise ValueError('prior.elsewhere_share must be left out unless outside = "elsewhere"')
+        if len(set(self.segment_columns)) < len(self.segment_columns):
+            raise ValueError("segments must be different columns")
+        return self
+
     @property
     def segment_columns(self) -> tuple[str, ...]:
         """Names of the segment columns, empty when only the total is synthesised."""

@@ -46,6 +46,6 @@ def odds(epsilon: float) -> str:
     before = 0.01
     after = before * ratio / (before * ratio + 1 - before)
     return (
-        f"it multiplies the odds of any guess about one job's home by at most {ratio:.4g}; a guess that is 1 % "
-        f"likely beforehand is at most {100 * after:.3g} % likely afterwards."
+        f"but for a chance of at most δ, it multiplies the odds of any guess about one job's home by at most "
+        f"{ratio:.4g}; a guess that is 1 % likely beforehand is at most {100 * after:.3g} % likely afterwards."
     )
