@@ -105,15 +105,18 @@ def split_by_mass(
 
 
 @compiled
-def split_by_distance(tree: ZoneTree, point: NDArray[np.float64], finest: int, most: int) -> NDArray[np.int64]:
-    """Return boundaries in the order in which the nearest unit gives way to its children of the next level.
+def split_by_distance(
+    tree: ZoneTree, prior: Prior, point: NDArray[np.float64], finest: int, most: int
+) -> tuple[NDArray[np.int64], float]:
+    """Return the boundaries that distance coarsening draws, and how much they leave unresolved.
 
-    A unit's place is the weighted mean of its zones' internal points. Units of level `finest` stay whole. A
-    unit whose children would pass `most` cells stays whole too; the next nearest is tried.
+    The nearest unit gives way to its children of the next finer level, level by level; a unit whose children would
+    pass `most` cells stays whole, and the next nearest is tried. A unit's place is the weighted mean of its zones'
+    internal points.
 
     Parameters
     ----------
-    tree : ZoneTree
+    tree, prior
         Public.
     point : ndarray of float64, shape (3,)
         Unit vector of the destination.
@@ -121,65 +124,59 @@ def split_by_distance(tree: ZoneTree, point: NDArray[np.float64], finest: int, m
         Index in `tree.level_start` of the finest level a cell may have.
     most : int
         Largest number of map cells.
+
+    Returns
+    -------
+    boundaries : ndarray of int64
+        Not sorted. None where the coarsest level has more than `most` units.
+    unresolved : float
+        The mean squared distance of a place to the centre of its cell, km².
     """
     boundaries = np.empty(max(most - 1, 0), np.int64)
     count = 0
-    starts = tree.level_start[0]
-    if starts.size - 1 > most:
-        return boundaries[:0]
+    if tree.level_start[0].size - 1 > most:
+        return boundaries[:0], tree.spread[0]
+    total = float(mass_below(prior, tree.cumulative, tree.cumulative.size - 1))
+    unresolved = 0.0
     keys = np.empty(most + 1)
     items = np.empty(most + 1, np.int64)
     size = 0
-    for unit in range(starts.size - 1):
-        if unit:
-            boundaries[count] = starts[unit]
-            count += 1
-        size = _push(keys, items, size, -_unit_km(tree, point, starts[unit], starts[unit + 1]), unit)
-    for level in range(1, finest + 1):
-        parents = tree.level_start[level - 1]
+    for level in range(finest + 1):
         starts = tree.level_start[level]
         next_keys = np.empty(most + 1)
         next_items = np.empty(most + 1, np.int64)
         next_size = 0
-        while size:
-            _, parent = _pop(keys, items, size)
-            size -= 1
-            first = np.searchsorted(starts, parents[parent])
-            last = np.searchsorted(starts, parents[parent + 1])
-            if count + 1 + (last - first - 1) > most:
-                continue
+        first, last = 0, starts.size - 1
+        while True:
+            if level > 0:
+                if size == 0:
+                    break
+                _, parent = _pop(keys, items, size)
+                size -= 1
+                first = np.searchsorted(starts, tree.level_start[level - 1][parent])
+                last = np.searchsorted(starts, tree.level_start[level - 1][parent + 1])
+                if count + last - first > most:
+                    continue
+                unresolved -= _left_in(tree, prior, level - 1, parent)
             for unit in range(first, last):
                 if unit > first:
                     boundaries[count] = starts[unit]
                     count += 1
-                km = _unit_km(tree, point, starts[unit], starts[unit + 1])
+                km = great_circle_km(point, tree.level_centre[level][unit])
                 next_size = _push(next_keys, next_items, next_size, -km, unit)
+                unresolved += _left_in(tree, prior, level, unit)
+            if level == 0:
+                break
         keys, items, size = next_keys, next_items, next_size
-    return boundaries[:count]
+    return boundaries[:count], max(0.0, unresolved) / total
 
 
 @compiled
-def _unit_km(tree: ZoneTree, point: NDArray[np.float64], start: int, stop: int) -> float:
-    """Return the distance in km to the weighted mean point of ranks start … stop − 1."""
-    mean = np.zeros(3)
-    node = 0
-    low, high = start, stop
-    stack = np.empty(256, np.int64)
-    stack[0] = 0
-    depth = 1
-    while depth:
-        depth -= 1
-        node = stack[depth]
-        if tree.stop[node] <= low or tree.start[node] >= high:
-            continue
-        if tree.start[node] >= low and tree.stop[node] <= high:
-            weight = tree.cumulative[tree.stop[node]] - tree.cumulative[tree.start[node]]
-            mean += (weight + tree.stop[node] - tree.start[node]) * tree.centre[node]
-            continue
-        stack[depth] = tree.right[node]
-        stack[depth + 1] = node + 1
-        depth += 2
-    return great_circle_km(point, mean / np.sqrt((mean * mean).sum()))
+def _left_in(tree: ZoneTree, prior: Prior, level: int, unit: int) -> float:
+    """Return mass × spread of a unit."""
+    starts = tree.level_start[level]
+    mass = mass_below(prior, tree.cumulative, starts[unit + 1]) - mass_below(prior, tree.cumulative, starts[unit])
+    return mass * tree.level_spread[level][unit]
 
 
 @compiled

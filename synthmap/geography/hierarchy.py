@@ -33,6 +33,8 @@ class ZoneTree(NamedTuple):
     level_start : tuple of ndarray of int32
         For each parent level, coarsest first, and the zones themselves: ranks at which a unit starts,
         then the number of zones.
+    level_centre, level_spread : tuple of ndarray of float64, shapes (units, 3) and (units,)
+        For each of these levels, `centre` and `spread` of its units.
     """
 
     start: NDArray[np.int32]
@@ -43,6 +45,8 @@ class ZoneTree(NamedTuple):
     spread: NDArray[np.float64]
     cumulative: NDArray[np.int64]
     level_start: tuple[NDArray[np.int32], ...]
+    level_centre: tuple[NDArray[np.float64], ...]
+    level_spread: tuple[NDArray[np.float64], ...]
 
 
 def build_tree(zones: Zones) -> ZoneTree:
@@ -78,10 +82,22 @@ def build_tree(zones: Zones) -> ZoneTree:
     starts.append(np.arange(size + 1, dtype=np.int32))
     cumulative = np.zeros(size + 1, dtype=np.int64)
     np.cumsum(zones.weight, out=cumulative[1:])
-    start, stop, right, centre, radius, spread = _build(
-        coarsest, zones.weight, unit_vectors(zones.longitude, zones.latitude)
-    )
-    return ZoneTree(start, stop, right, centre, radius, spread, cumulative, tuple(starts))
+    points = unit_vectors(zones.longitude, zones.latitude)
+    start, stop, right, centre, radius, spread = _build(coarsest, zones.weight, points)
+    centres, spreads = zip(*(_units(points, zones.weight, unit) for unit in starts), strict=True)
+    return ZoneTree(start, stop, right, centre, radius, spread, cumulative, tuple(starts), centres, spreads)
+
+
+def _units(
+    points: NDArray[np.float64], weight: NDArray[np.int64], starts: NDArray[np.int32]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return weighted mean points, shape (units, 3), and mean squared distances to them, km², of ranges of ranks."""
+    mass = weight + 1.0
+    total = np.add.reduceat(mass, starts[:-1])
+    mean = np.add.reduceat(points * mass[:, None], starts[:-1]) / total[:, None]
+    centre = mean / np.linalg.norm(mean, axis=1, keepdims=True)
+    off = points - np.repeat(centre, np.diff(starts), axis=0)
+    return centre, np.add.reduceat((off**2).sum(axis=1) * mass, starts[:-1]) / total * EARTH_KM**2
 
 
 @compiled

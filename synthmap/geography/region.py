@@ -14,6 +14,7 @@ from synthmap.geography.hierarchy import ZoneTree, build_tree
 from synthmap.geography.zones import ELSEWHERE, Zones
 
 _TREE_FIELDS = ("start", "stop", "right", "centre", "radius", "spread", "cumulative")
+_LEVEL_FIELDS = ("level_start", "level_centre", "level_spread")
 
 
 @dataclass(frozen=True)
@@ -71,13 +72,14 @@ def write_region(region: Region, directory: Path) -> None:
         writer.write_table(table.combine_chunks())
     for name in _TREE_FIELDS:
         np.save(directory / f"tree-{name}.npy", getattr(tree, name))
-    for i, starts in enumerate(tree.level_start):
-        np.save(directory / f"level-{i}.npy", starts)
+    for name in _LEVEL_FIELDS:
+        for i, values in enumerate(getattr(tree, name)):
+            np.save(directory / f"{name}-{i}.npy", values)
 
 
 @lru_cache(maxsize=2)
 def open_region(directory: Path) -> Region:
-    """Return the region written to `directory`, its arrays mapped from disk and shared between processes."""
+    """Return the region written to `directory`, its arrays mapped from disk, copy on write."""
     with pa.memory_map(str(directory / "zones.arrow")) as source:
         table = pa.ipc.open_file(source).read_all().combine_chunks()
     metadata = table.schema.metadata
@@ -96,8 +98,12 @@ def open_region(directory: Path) -> Region:
         parents=tuple(column(f"parent {i}") for i in range(len(levels))),
         vintage=metadata[b"vintage"].decode(),
     )
-    fields = [np.load(directory / f"tree-{name}.npy", mmap_mode="r") for name in _TREE_FIELDS]
-    starts = tuple(np.load(directory / f"level-{i}.npy", mmap_mode="r") for i in range(len(levels) + 1))
-    start, stop, right, centre, radius, spread, cumulative = fields
-    tree = ZoneTree(start, stop, right, centre, radius, spread, cumulative, starts)
+    start, stop, right, centre, radius, spread, cumulative = (
+        np.load(directory / f"tree-{name}.npy", mmap_mode="c") for name in _TREE_FIELDS
+    )
+    each = {
+        name: tuple(np.load(directory / f"{name}-{i}.npy", mmap_mode="c") for i in range(len(levels) + 1))
+        for name in _LEVEL_FIELDS
+    }
+    tree = ZoneTree(start, stop, right, centre, radius, spread, cumulative, **each)
     return Region(zones, tree)

@@ -33,7 +33,7 @@ def coarsen(
     if finest < 0:
         boundaries, _ = split_by_mass(tree, prior, most, -1.0)
     else:
-        boundaries = split_by_distance(tree, point, finest, most)
+        boundaries, _ = split_by_distance(tree, prior, point, finest, most)
     return cell_bounds(boundaries, cells, zones, elsewhere_share)
 
 
@@ -110,6 +110,7 @@ def synthesize_one(
     power: float,
     elsewhere_share: float,
     finest: int,
+    cells_asked: int,
     cells: int,
     synthetic_size: int,
     alpha_numerator: int,
@@ -131,14 +132,14 @@ def synthesize_one(
         Confidential workers by segment.
     tree, point, scale_km, power, elsewhere_share, finest
         Public geography, see `coarsen` and `prior_from`.
-    cells, synthetic_size, alpha_numerator, alpha_denominator, keep, keep_by_prior
-        The plan: origin cells, m, α as a rational, keep probability in 1/2^16, see `keep_classes`.
+    cells_asked, cells, synthetic_size, alpha_numerator, alpha_denominator, keep, keep_by_prior
+        The plan: origin cells asked for and made, m, α as a rational, keep probability in 1/2^16, see `keep_classes`.
     words, reader
         The random stream.
     """
     segments = counts.shape[1]
     prior = prior_from(tree, point, scale_km, power, elsewhere_share)
-    bounds = coarsen(tree, point, prior, elsewhere_share, finest, cells)
+    bounds = coarsen(tree, point, prior, elsewhere_share, finest, cells_asked)
     if bounds.size - 1 != cells:
         return np.empty(0, np.int64)
     homes = np.empty(counts.sum(), np.int64)
@@ -194,13 +195,13 @@ def synthesize_many(
 ) -> None:
     """Fill `keys` and `status` for a batch of destinations, whose rows, words and keys lie one after the other.
 
-    `plan` has the columns cells, synthetic size, alpha numerator, alpha denominator, keep. `status` becomes
-    0 (done), 1 (words ran out: try again with more) or 2 (domain is not as planned).
+    `plan` has the columns cells asked, cells, synthetic size, alpha numerator, alpha denominator, keep. `status`
+    becomes 0 (done), 1 (words ran out: try again with more) or 2 (domain is not as planned).
     """
     reader = np.zeros(1, np.int64)
     low = 0
     for d in range(first_row.size - 1):
-        high = low + plan[d, 1]
+        high = low + plan[d, 2]
         if status[d] == 1:
             reader[0] = 0
             found = synthesize_one(
@@ -217,11 +218,12 @@ def synthesize_many(
                 plan[d, 2],
                 plan[d, 3],
                 plan[d, 4],
+                plan[d, 5],
                 keep_by_prior,
                 words[first_word[d] : first_word[d + 1]],
                 reader,
             )
-            if found.size != plan[d, 1]:
+            if found.size != plan[d, 2]:
                 status[d] = 2
             elif reader[0] >= 0:
                 status[d] = 0

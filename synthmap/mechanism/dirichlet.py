@@ -107,7 +107,9 @@ def synthesize(plan: Plan, counts: Counts, region: Region, settings: PlanSetting
     keys = np.empty(int(size.sum()), np.int64)
     status = np.ones(len(plan), np.int8)
     budget = _words_needed(plan, settings)
-    parameters = np.stack([plan.cells, size, plan.alpha_numerator, plan.alpha_denominator, plan.keep_units], axis=1)
+    parameters = np.stack(
+        [plan.cells_asked, plan.cells, size, plan.alpha_numerator, plan.alpha_denominator, plan.keep_units], axis=1
+    )
     points = region.points(plan.destination)
     while (status == 1).any():
         asked = np.where(status == 1, budget, 0)

@@ -13,12 +13,11 @@ from numpy.typing import NDArray
 
 from synthmap.compiled import compiled
 from synthmap.errors import ConfigurationError, PrivacyParameterError
-from synthmap.geography.coarsening import has_own_cell, split_by_mass
+from synthmap.geography.coarsening import has_own_cell, split_by_distance, split_by_mass
 from synthmap.geography.hierarchy import ZoneTree
 from synthmap.geography.prior import prior_from
 from synthmap.geography.region import Region
 from synthmap.kernels.bounded import KEEP_UNITS
-from synthmap.kernels.destination import coarsen
 from synthmap.privacy.calibration import Calibration, minimum_alpha
 from synthmap.privacy.rule import Rule
 from synthmap.spec import Spec
@@ -77,8 +76,8 @@ class Plan:
         Rank of the zone.
     headcount, synthetic_size : ndarray of int64
         n(d) and m(d), workers.
-    cells : ndarray of int64
-        Origin cells; with S segments the urn has cells·S.
+    cells_asked, cells : ndarray of int64
+        Origin cells that coarsening is asked for, and those it makes; with S segments the urn has cells·S.
     alpha_numerator, alpha_denominator : ndarray of int64
         α of each urn cell, workers.
     keep_units : ndarray of int64
@@ -93,6 +92,7 @@ class Plan:
     destination: NDArray[np.int32]
     headcount: NDArray[np.int64]
     synthetic_size: NDArray[np.int64]
+    cells_asked: NDArray[np.int64]
     cells: NDArray[np.int64]
     alpha_numerator: NDArray[np.int64]
     alpha_denominator: NDArray[np.int64]
@@ -177,22 +177,23 @@ def plan_destinations(
         If no noise level meets the settings.
     """
     points = region.points(destination)
-    sizes = [settings.cells] if settings.cells else [k for k in LADDER if k <= len(region.zones) + 1]
-    actual = np.empty((destination.size, len(sizes)), np.int64)
-    for i, size in enumerate(sizes):
-        actual[:, i] = _domain_sizes(region.tree, points, size, settings)
-    pairs, inverse = np.unique(
-        np.stack([np.repeat(headcount, len(sizes)), actual.ravel()]), axis=1, return_inverse=True
-    )
+    every = len(region.zones) + 1
+    asked = np.array([settings.cells] if settings.cells else sorted({min(k, every) for k in LADDER}))
+    cells = np.broadcast_to([_made_by_mass(k, every - 1, settings) for k in asked], (destination.size, asked.size))
+    unresolved = None
+    if settings.finest >= 0:
+        cells, unresolved = _survey_by_distance(
+            region.tree, points, settings.scale_km, settings.power, settings.elsewhere_share, settings.finest, asked
+        )
+    pairs, inverse = np.unique(np.stack([np.repeat(headcount, asked.size), cells.ravel()]), axis=1, return_inverse=True)
     found = [_calibrate(settings, n, k) for n, k in pairs.T.tolist()]
-    inverse = inverse.reshape(actual.shape)
+    inverse = inverse.reshape(cells.shape)
     choice = np.zeros(destination.size, np.int64)
     predicted = np.full(destination.size, np.nan)
-    if len(sizes) > 1:
+    if asked.size > 1:
         alpha = np.array([float(calibration.alpha) for calibration, _ in found])[inverse]
-        errors = predicted_errors(
-            region.tree, points, headcount, actual, alpha * actual.astype(float) * settings.segments, settings
-        )
+        mass = alpha * cells * float(settings.segments)
+        errors = predicted_errors(region.tree, points, headcount, cells, mass, unresolved, settings)
         choice = errors.argmin(axis=1)
         predicted = errors.min(axis=1)
     pick = np.take_along_axis(inverse, choice[:, None], axis=1)[:, 0]
@@ -201,7 +202,8 @@ def plan_destinations(
         destination=destination.astype(np.int32),
         headcount=headcount.astype(np.int64),
         synthetic_size=headcount.astype(np.int64),
-        cells=np.take_along_axis(actual, choice[:, None], axis=1)[:, 0],
+        cells_asked=asked[choice],
+        cells=np.take_along_axis(cells, choice[:, None], axis=1)[:, 0],
         alpha_numerator=np.array([c.alpha.numerator for c in calibrations], np.int64)[pick],
         alpha_denominator=np.array([c.alpha.denominator for c in calibrations], np.int64)[pick],
         keep_units=np.array([units for _, units in found], np.int64)[pick],
@@ -245,39 +247,33 @@ def _calibrate(settings: PlanSettings, headcount: int, cells: int) -> tuple[Cali
     raise AssertionError("unreachable: the last keep probability is 1")
 
 
-def _domain_sizes(tree: ZoneTree, points: NDArray[np.float64], cells: int, settings: PlanSettings) -> NDArray[np.int64]:
-    """Return how many cells a domain with `cells` wanted cells really has, for each destination."""
-    if settings.finest < 0:
-        own = bool(has_own_cell(settings.elsewhere_share, cells))
-        zones = tree.cumulative.size - 1
-        return np.full(len(points), min(cells - own, zones) + own, np.int64)
-    return _sizes_by_distance(
-        tree,
-        points,
-        settings.scale_km,
-        settings.power,
-        settings.elsewhere_share,
-        settings.finest,
-        cells,
-    )
+def _made_by_mass(asked: int, zones: int, settings: PlanSettings) -> int:
+    """Return how many cells coarsening by prior mass makes when asked for `asked`."""
+    own = bool(has_own_cell(settings.elsewhere_share, asked))
+    return min(asked - own, zones) + own
 
 
 @compiled
-def _sizes_by_distance(
+def _survey_by_distance(
     tree: ZoneTree,
     points: NDArray[np.float64],
     scale_km: float,
     power: float,
     elsewhere_share: float,
     finest: int,
-    cells: int,
-) -> NDArray[np.int64]:
-    """Return the sizes of the domains that distance coarsening makes."""
-    out = np.empty(len(points), np.int64)
-    prior = prior_from(tree, points[0], scale_km, power, elsewhere_share)
+    asked: NDArray[np.int64],
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Return (cells made, mean squared spread inside cells in km²) for each destination and number asked for."""
+    cells = np.empty((len(points), asked.size), np.int64)
+    unresolved = np.empty((len(points), asked.size))
     for d in range(len(points)):
-        out[d] = coarsen(tree, points[d], prior, elsewhere_share, finest, cells).size - 1
-    return out
+        prior = prior_from(tree, points[d], scale_km, power, elsewhere_share)
+        for i in range(asked.size):
+            own = 1 if has_own_cell(elsewhere_share, asked[i]) else 0
+            boundaries, left = split_by_distance(tree, prior, points[d], finest, asked[i] - own)
+            cells[d, i] = boundaries.size + 1 + own
+            unresolved[d, i] = left
+    return cells, unresolved
 
 
 def predicted_errors(
@@ -286,6 +282,7 @@ def predicted_errors(
     headcount: NDArray[np.int64],
     cells: NDArray[np.int64],
     mass: NDArray[np.float64],
+    unresolved: NDArray[np.float64] | None,
     settings: PlanSettings,
 ) -> NDArray[np.float64]:
     """Return the predicted root mean square error of each destination's average commute, in km.
@@ -295,6 +292,8 @@ def predicted_errors(
     headcount : ndarray of int64, shape (D,)
     cells, mass : ndarray, shape (D, L)
         For each destination and candidate: k and A = Σα.
+    unresolved : ndarray of float64, shape (D, L), optional
+        Mean squared spread inside cells, km²; found by splitting by prior mass where it is left out.
 
     Notes
     -----
@@ -309,8 +308,8 @@ def predicted_errors(
     size = headcount[:, None].astype(float)
     doubt = 1.0 / (1.0 + settings.strength) + 1.0 / size
     share = mass / (size + mass)
-    useful = np.where(share <= _HEAVIEST_PRIOR_SHARE, cells, 1)
-    within, variance = _survey(
+    useful = np.where((share <= _HEAVIEST_PRIOR_SHARE) & (unresolved is None), cells, 1)
+    within, variance = _survey_by_mass(
         tree,
         points,
         settings.scale_km,
@@ -319,6 +318,8 @@ def predicted_errors(
         useful,
         _NEGLIGIBLE * 2.0 / size[:, 0] / doubt[:, 0] / _ALONG,
     )
+    if unresolved is not None:
+        within = unresolved
     total = size + mass
     inside = np.minimum(within * _ALONG, variance[:, None])
     inside = np.where(cells == 1, variance[:, None], inside)
@@ -329,7 +330,7 @@ def predicted_errors(
 
 
 @compiled
-def _survey(
+def _survey_by_mass(
     tree: ZoneTree,
     points: NDArray[np.float64],
     scale_km: float,

@@ -73,6 +73,7 @@ def true_delta(every_choice, choices, region, settings, workers, shrink=Fraction
                 settings.power,
                 settings.elsewhere_share,
                 settings.finest,
+                int(plan.cells_asked[0]),
                 int(plan.cells[0]),
                 int(plan.synthetic_size[0]),
                 alpha.numerator,

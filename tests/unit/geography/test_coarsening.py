@@ -60,9 +60,9 @@ def test_unresolved_falls_to_nothing(town, here):
 
 
 def test_distance_keeps_near_tracts_and_far_counties(town, here):
-    point, _ = here
+    point, prior = here
     levels = town.tree.level_start
-    bounds = np.sort(np.append(split_by_distance(town.tree, point, 1, 11), [0, len(town.zones)]))
+    bounds = np.sort(np.append(split_by_distance(town.tree, prior, point, 1, 11)[0], [0, len(town.zones)]))
     whole = [
         c
         for c in range(4)
@@ -76,7 +76,7 @@ def test_distance_keeps_near_tracts_and_far_counties(town, here):
 
 
 def test_distance_coarsening_orders_by_great_circle_distance_to_weighted_points(town, here):
-    point, _ = here
+    point, prior = here
     starts = town.tree.level_start[0]
     points = town.points(np.arange(len(town.zones)))
     weight = town.zones.weight + 1
@@ -88,7 +88,7 @@ def test_distance_coarsening_orders_by_great_circle_distance_to_weighted_points(
     tracts = town.tree.level_start[1]
     inside = tracts[(tracts >= starts[nearest]) & (tracts < starts[nearest + 1])]
     room = len(starts) - 1 + len(inside) - 1
-    bounds = set(split_by_distance(town.tree, point, 1, room).tolist())
+    bounds = set(split_by_distance(town.tree, prior, point, 1, room)[0].tolist())
     assert set(inside[1:].tolist()) <= bounds
 
 

@@ -43,9 +43,9 @@ def test_the_planner_never_predicts_worse_than_the_prior_alone(town, epsilon):
     settings = replace(SETTINGS, epsilon=epsilon)
     plan = plan_destinations(town, PLACES, HEADCOUNT, settings)
     ones = np.ones((PLACES.size, 1), np.int64)
-    alone = predicted_errors(town.tree, town.points(PLACES), HEADCOUNT, ones, ones * 1.0, settings)[:, 0]
+    alone = predicted_errors(town.tree, town.points(PLACES), HEADCOUNT, ones, ones * 1.0, None, settings)[:, 0]
     assert (plan.predicted_km <= alone + 1e-12).all()
-    assert set(plan.cells.tolist()) <= set(LADDER)
+    assert set(plan.cells.tolist()) <= {*LADDER, len(town.zones)}
 
 
 def test_the_prior_alone_costs_nothing(town):
@@ -73,18 +73,19 @@ def test_dropping_that_costs_too_much_moves_towards_keeping(town):
     assert (plan.epsilon_dropping[plan.keep_units < KEEP_UNITS] > 0).all()
 
 
-@pytest.mark.parametrize("share", [0.0, 0.3])
+@pytest.mark.parametrize("asked", [1, 3, 23, 100, 600])
+@pytest.mark.parametrize("share", [0.0, 0.001, 0.02, 0.3])
 @pytest.mark.parametrize("finest", [-1, 0, 1, 2])
-def test_cells_are_those_that_coarsening_makes(town, finest, share):
+def test_cells_are_those_that_coarsening_makes(town, finest, share, asked):
     from synthmap.geography.prior import prior_from
     from synthmap.kernels.destination import coarsen
 
-    settings = replace(SETTINGS, cells=23, finest=finest, elsewhere_share=share)
+    settings = replace(SETTINGS, cells=asked, finest=finest, elsewhere_share=share)
     plan = plan_destinations(town, PLACES, HEADCOUNT, settings)
     for place, cells in zip(PLACES, plan.cells, strict=True):
         point = town.points(np.array([place]))[0]
         prior = prior_from(town.tree, point, 4.0, 2.0, share)
-        assert coarsen(town.tree, point, prior, share, finest, 23).size - 1 == cells
+        assert coarsen(town.tree, point, prior, share, finest, asked).size - 1 == cells
 
 
 def test_a_plan_survives_its_table(town):
@@ -121,3 +122,12 @@ def test_settings_come_from_the_spec(town):
         settings_of(spec(coarsening="distance", finest="block"), town)
     with pytest.raises(ConfigurationError, match="must be left out"):
         settings_of(spec(finest="tract"), town)
+
+
+@pytest.mark.parametrize("finest", [0, 1, 2])
+def test_the_planner_works_with_distance_coarsening(town, finest):
+    plan = plan_destinations(town, PLACES, HEADCOUNT, replace(SETTINGS, finest=finest))
+    assert np.isfinite(plan.predicted_km).all()
+    assert plan.cells.max() > 1
+    coarse = plan_destinations(town, PLACES, HEADCOUNT, replace(SETTINGS, finest=finest, cells=4))
+    assert (coarse.cells == 4).all()
