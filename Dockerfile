@@ -26,6 +26,7 @@ COPY constraints.txt ./
 RUN pip install --constraint constraints.txt numpy polars pyarrow pydantic
 COPY synthmap/__init__.py synthmap/errors.py synthmap/
 COPY synthmap/geography/__init__.py synthmap/geography/zones.py synthmap/geography/
+COPY synthmap/privacy/__init__.py synthmap/privacy/composition.py synthmap/privacy/
 COPY synthmap/release/ synthmap/release/
 USER 10001
 VOLUME ["/releases"]

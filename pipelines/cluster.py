@@ -6,9 +6,13 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import dask
 from distributed import Client, LocalCluster
 
 from synthmap.errors import ConfigurationError
+
+# a local cluster answers its own tasks only: no status pages, and ports that two runs never share
+_NO_PAGES: dict[str, list[str]] = {"distributed.scheduler.http.routes": [], "distributed.worker.http.routes": []}
 
 
 @contextmanager
@@ -32,11 +36,14 @@ def connect(scheduler: str, workers: int | None = None) -> Iterator[Client]:
         number = workers or os.cpu_count() or 1
         processes = scheduler == "processes"
         with (
+            dask.config.set(_NO_PAGES),
             LocalCluster(
                 n_workers=number if processes else 1,
                 threads_per_worker=1 if processes else number,
                 processes=processes,
-                dashboard_address=None,
+                dashboard_address="127.0.0.1:0",
+                worker_dashboard_address="127.0.0.1:0",
+                security=processes or None,  # TLS with keys made for this run: nobody else on the machine can join
                 silence_logs=logging.CRITICAL,
                 memory_limit=0,
             ) as cluster,

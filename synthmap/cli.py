@@ -58,7 +58,7 @@ def _print(values: dict[str, Any], as_json: bool, text: str) -> None:
 
 @contextmanager
 def _progress() -> Iterator[Callable[[str, int, int], None]]:
-    """Yield a callback that draws progress bars on stderr."""
+    """Yield a callback that draws progress bars on stderr, where that is a terminal."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
@@ -68,7 +68,8 @@ def _progress() -> Iterator[Callable[[str, int, int], None]]:
         MofNCompleteColumn(),
         TimeElapsedColumn(),
     )
-    with Progress(*columns, console=Console(stderr=True)) as bars:
+    console = Console(stderr=True)
+    with Progress(*columns, console=console, disable=not console.is_terminal) as bars:
         known: dict[str, Any] = {}
 
         def show(stage: str, done: int, total: int) -> None:
@@ -292,6 +293,30 @@ def verify(
         f"release {found.release} is whole: {found.files} files, {found.rows:,} rows, {found.workers:,} workers "
         f"at {found.destinations:,} destinations",
     )
+
+
+@app.command()
+def evaluate(
+    path: Annotated[Path, typer.Argument(metavar="RELEASE", help="Directory of a release.")],
+    against: Annotated[Path, typer.Option(metavar="SPEC", help="The spec that the release was made from.")],
+    plots: Annotated[Path | None, typer.Option(metavar="DIR", help="Also draw three figures there.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Measure a release against its confidential tables. The result is confidential: it stays with the curator."""
+    from synthmap.confidential.fidelity import evaluate_by_destination
+    from synthmap.confidential.fidelity_report import report
+    from synthmap.spec import read_spec
+
+    found, by_destination = evaluate_by_destination(path, read_spec(against))
+    values = found.to_json()
+    text = report(found)
+    if plots is not None:
+        from synthmap.analysis.plots import write_plots
+
+        drawn = write_plots(by_destination, plots, title=found.release, footer="Confidential: stays with the curator.")
+        values["plots"] = [str(one) for one in drawn]
+        text += "\n\nFigures, as confidential as the table:\n" + "\n".join(f"  {one}" for one in drawn)
+    _print(values, as_json, text)
 
 
 @app.command()

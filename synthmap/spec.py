@@ -42,6 +42,12 @@ class ZonesSpec(_Section):
     layer: str | None = None
 
     @model_validator(mode="after")
+    def _levels(self) -> Self:
+        if taken := {"", "id", "weight", "geometry"} & set(self.levels or ()):
+            raise ValueError(f"zones.levels ({', '.join(sorted(taken))}) must have names of their own")
+        return self
+
+    @model_validator(mode="after")
     def _one_weight(self) -> Self:
         if self.weight and self.weights:
             raise ValueError("zones.weight and [zones.weights] exclude each other")
@@ -71,8 +77,8 @@ class TableSpec(_Section):
 class PrivacySpec(_Section):
     """What is promised, for one job at one destination."""
 
-    epsilon: float = Field(gt=0, le=700)
-    delta: float = Field(ge=0, lt=1)
+    epsilon: float = Field(gt=0, le=700, strict=True)
+    delta: float = Field(ge=0, lt=1, strict=True)
     rule: Rule = Rule.PDP
     max_jobs_per_worker: int = Field(default=1, ge=1, le=100)
 
@@ -129,8 +135,9 @@ class Spec(_Section):
     def _consistent(self) -> Self:
         if self.outside == "refuse" and self.prior.elsewhere_share:
             raise ValueError('prior.elsewhere_share must be left out unless outside = "elsewhere"')
-        if len(set(self.segment_columns)) < len(self.segment_columns):
-            raise ValueError("segments must be different columns")
+        names = self.segment_columns
+        if len(set(names)) < len(names) or {"", "origin", "destination", "count"} & set(names):
+            raise ValueError("segments must be different columns, none called origin, destination or count")
         return self
 
     @property
@@ -170,7 +177,7 @@ def read_spec(path: Path) -> Spec:
             for e in fault.errors(include_url=False)
         )
         raise ConfigurationError(f"spec ({path}) must follow the schema: {lines}") from None
-    return _anchored(spec, path.parent)
+    return _anchored(spec, path.absolute().parent)
 
 
 def _anchored(spec: Spec, base: Path) -> Spec:

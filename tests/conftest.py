@@ -33,9 +33,9 @@ def repository() -> Path:
 def command() -> Callable[..., Result]:
     """Run `synthmap …` in a process of its own."""
 
-    def run(*words: object, cwd: Path | None = None) -> Result:
+    def run(*words: object, timeout: float = 300) -> Result:
         line = [sys.executable, "-c", "from synthmap.cli import main; main()", *map(str, words)]
-        return subprocess.run(line, capture_output=True, text=True, encoding="utf-8", cwd=cwd, timeout=300)
+        return subprocess.run(line, capture_output=True, text=True, encoding="utf-8", timeout=timeout, check=False)
 
     return run
 
@@ -86,7 +86,11 @@ def small_release(tmp_path: Path) -> Callable[..., Path]:
         (directory / "od").mkdir(parents=True)
         columns = ("origin", "destination", "count", "A", "B")
         for i, rows in enumerate([FLOWS[:3], FLOWS[3:]] if parts is None else parts):
-            table = rows if isinstance(rows, pa.Table) else pa.table(dict(zip(columns, zip(*rows), strict=True)))
+            table = (
+                rows
+                if isinstance(rows, pa.Table)
+                else pa.table(dict(zip(columns, zip(*rows, strict=True), strict=True)))
+            )
             pq.write_table(table, directory / "od" / f"part-{i:05}.parquet")
         pq.write_table(pa.table({"id": zones}), directory / "zones.parquet")
         usual = {

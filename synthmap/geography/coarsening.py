@@ -176,7 +176,7 @@ def _left_in(tree: ZoneTree, prior: Prior, level: int, unit: int) -> float:
     """Return mass × spread of a unit."""
     starts = tree.level_start[level]
     mass = mass_below(prior, tree.cumulative, starts[unit + 1]) - mass_below(prior, tree.cumulative, starts[unit])
-    return mass * tree.level_spread[level][unit]
+    return float(mass * tree.level_spread[level][unit])
 
 
 @compiled

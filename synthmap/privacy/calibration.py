@@ -14,7 +14,7 @@ from synthmap.compiled import compiled
 from synthmap.errors import PrivacyParameterError
 from synthmap.privacy.certificate import KeptCells, certified, kept_cells
 from synthmap.privacy.dropping import dropping_factors
-from synthmap.privacy.epsilon import check_delta, check_epsilon, ratio_minus_one
+from synthmap.privacy.epsilon import check_delta, check_epsilon, check_size, ratio_minus_one
 from synthmap.privacy.rule import Rule
 from synthmap.privacy.tails import threshold
 
@@ -228,8 +228,7 @@ def minimum_alpha(
     headcount, cells = index(headcount), index(cells)
     size = headcount if synthetic_size is None else index(synthetic_size)
     for name, value in (("headcount", headcount), ("synthetic_size", size), ("cells", cells)):
-        if value < 1:
-            raise PrivacyParameterError(f"{name} ({value}) must be at least 1")
+        check_size(name, value)
     if not 0 < keep <= 1:
         raise PrivacyParameterError(f"keep ({keep:g}) must be above 0 and at most 1")
     most = keep if keep_most is None else keep_most

@@ -83,6 +83,12 @@ def check_epsilon(epsilon: float) -> None:
         raise PrivacyParameterError(f"epsilon ({epsilon:g}) must be at least 1e-9")
 
 
+def check_size(name: str, value: int) -> None:
+    """Raise PrivacyParameterError unless 1 ≤ value ≤ 2^31 − 1: workers and cells, as the urn counts them."""
+    if not 1 <= value < 2**31:
+        raise PrivacyParameterError(f"{name} ({value}) must be at least 1 and at most 2147483647")
+
+
 def check_delta(delta: float) -> None:
     """Raise PrivacyParameterError unless 0 ≤ δ < 1."""
     if not 0 <= delta < 1:

@@ -4,7 +4,7 @@ import math
 
 from synthmap.compiled import compiled
 from synthmap.errors import PrivacyParameterError
-from synthmap.privacy.epsilon import check_delta, ratio_minus_one
+from synthmap.privacy.epsilon import check_delta, check_size, ratio_minus_one
 
 _EXHAUSTIVE = 256  # every worker count up to here is searched, larger ones on a grid
 _GRID = 1.02
@@ -125,13 +125,10 @@ def reference_zero_sample_alpha(
     excess = ratio_minus_one(epsilon)
     check_delta(delta)
     size = headcount if synthetic_size is None else synthetic_size
-    for name, value, least in (
-        ("headcount", headcount, 1),
-        ("synthetic_size", size, 1),
-        ("cells", cells, 2),
-    ):
-        if value < least:
-            raise PrivacyParameterError(f"{name} ({value}) must be at least {least}: below that the rule says nothing")
+    for name, value in (("headcount", headcount), ("synthetic_size", size), ("cells", cells)):
+        check_size(name, value)
+    if cells < 2:
+        raise PrivacyParameterError(f"cells ({cells}) must be at least 2: below that the rule says nothing")
     if delta <= 0:
         raise PrivacyParameterError(
             f"delta ({delta:g}) must be above 0: for δ = 0 use minimum_alpha with the pure rule"

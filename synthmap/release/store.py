@@ -10,10 +10,12 @@ import os
 import secrets
 import shutil
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import BinaryIO
 
 from synthmap.errors import ReleaseError
 
@@ -64,8 +66,7 @@ def _working_directory(place: Path, what: str, prefix: str, name: str) -> Iterat
     try:
         place.mkdir(parents=True, exist_ok=True)
         sweep(place, prefix)
-        held = lock.open("wb")
-        fcntl.flock(held, fcntl.LOCK_EX)
+        held = _hold(lock)
         directory.mkdir(mode=0o700)
     except OSError as fault:
         raise ReleaseError(f"{what} ({place}) must be a writable directory: {fault.strerror}") from None
@@ -73,8 +74,30 @@ def _working_directory(place: Path, what: str, prefix: str, name: str) -> Iterat
         try:
             yield directory
         finally:
-            shutil.rmtree(directory, ignore_errors=True)
+            _remove(directory)
             lock.unlink(missing_ok=True)
+
+
+def _hold(lock: Path) -> BinaryIO:
+    """Return the lock file, made and held; made anew if a sweep took it in between."""
+    while True:
+        held = lock.open("wb")
+        fcntl.flock(held, fcntl.LOCK_EX)
+        try:
+            if os.path.samestat(os.fstat(held.fileno()), lock.stat()):
+                return held
+        except FileNotFoundError:
+            pass
+        held.close()
+
+
+def _remove(directory: Path) -> None:
+    """Remove a directory, also while a cancelled task still writes a last file in it."""
+    for _ in range(100):
+        shutil.rmtree(directory, ignore_errors=True)
+        if not directory.exists():
+            return
+        time.sleep(0.01)
 
 
 def sweep(place: Path, prefix: str) -> None:
@@ -83,7 +106,7 @@ def sweep(place: Path, prefix: str) -> None:
         try:
             with lock.open("rb+") as handle:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                shutil.rmtree(lock.with_name(lock.name.removesuffix(_LOCK)), ignore_errors=True)
+                _remove(lock.with_name(lock.name.removesuffix(_LOCK)))
                 lock.unlink(missing_ok=True)
         except OSError:
             continue  # another process works there, or another user's

@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 
 from synthmap.errors import ReleaseCorruptError
 from synthmap.geography.zones import ELSEWHERE
+from synthmap.privacy.composition import jobs, table_pdp_delta
 from synthmap.release.manifest import MANIFEST, Manifest, read_manifest
 
 
@@ -37,7 +38,7 @@ def verify(directory: Path) -> Verified:
 
     Checked: every file's size and hash and that there are no others; that the table is sorted, has no pair twice, only
     positive counts, only known zones, segments that sum to the total; that each destination's synthetic
-    workers are m(d), and that the totals are the manifest's invariants.
+    workers are m(d), that the totals are the manifest's invariants, and that its promise covers the plan.
 
     Raises
     ------
@@ -59,7 +60,8 @@ def verify(directory: Path) -> Verified:
 
 def _check_files(directory: Path, manifest: Manifest) -> None:
     """Raise unless the files are exactly those of the manifest."""
-    present = {path.relative_to(directory).as_posix() for path in directory.rglob("*") if path.is_file()}
+    inside = (path for path in directory.rglob("*") if path.is_symlink() or not path.is_dir())
+    present = {path.relative_to(directory).as_posix() for path in inside}
     expected = set(manifest.files) | {MANIFEST}
     for name in sorted(present ^ expected):
         state = "is missing" if name in expected else "does not belong to it"
@@ -73,51 +75,88 @@ def _check_files(directory: Path, manifest: Manifest) -> None:
 
 
 def _check_table(directory: Path, manifest: Manifest) -> tuple[int, int, int]:
-    """Raise unless the table keeps its rules; return rows, workers and destinations."""
+    """Raise unless the table, the plan and the manifest agree; return rows, workers and destinations."""
+    need = _need(manifest)
+    zones = pq.read_table(directory / "zones.parquet", columns=["id"])["id"].cast(pa.string())
+    inside = pc.not_equal(zones, ELSEWHERE)
+    need(pc.sum(inside).as_py() == manifest.zones.zones, "zones.parquet must hold the manifest's number of zones")
+    need(manifest.zones.elsewhere in (None, ELSEWHERE), f"elsewhere must be called {ELSEWHERE}")
+    known = [*zones.filter(inside).chunks, *([pa.array([ELSEWHERE])] if manifest.zones.elsewhere else [])]
+    origins = pa.concat_arrays(known)
+    parts = sorted(name for name in manifest.files if name.startswith("od/"))
+    need(parts, "od/ must hold the table")
+    previous = ""
+    rows = 0
+    totals: dict[str, int] = {}
+    for name in parts:
+        table = pq.read_table(directory / name)
+        _check_part(table, name, manifest, origins)
+        if table.num_rows == 0:
+            continue
+        need(table["destination"][0].as_py() > previous, f"{name}: parts must be in order of destinations")
+        previous = table["destination"][-1].as_py()
+        summed = table.group_by("destination").aggregate([("count", "sum")])
+        totals.update(zip(summed["destination"].to_pylist(), summed["count_sum"].to_pylist(), strict=True))
+        rows += table.num_rows
+    plan = pq.read_table(directory / "plan.parquet")
+    planned = dict(zip(plan["destination"].to_pylist(), plan["synthetic_size"].to_pylist(), strict=True))
+    need(totals == planned, "each destination's synthetic workers must sum to its m(d)")
+    workers = sum(totals.values())
+    need(workers == manifest.invariants.workers, "workers must be the manifest's total")
+    need(len(totals) == manifest.invariants.destinations, "destinations must be the manifest's total")
+    _check_promise(manifest, plan)
+    return rows, workers, len(totals)
+
+
+def _need(manifest: Manifest) -> Callable[[object, str], None]:
+    """Return a function that raises with its rule unless something is true."""
 
     def need(good: object, rule: str) -> None:
         if not good:
             raise ReleaseCorruptError(f"release {manifest.release}: {rule}")
 
-    zones = pq.read_table(directory / "zones.parquet", columns=["id"])["id"]
-    plan = pq.read_table(directory / "plan.parquet")
-    known = pa.concat_arrays([*zones.cast(pa.string()).chunks, pa.array([ELSEWHERE])])
-    columns = ["origin", "destination", "count", *manifest.segments]
-    rows = workers = 0
-    previous = ""
-    totals: dict[str, int] = {}
-    parts = sorted(name for name in manifest.files if name.startswith("od/"))
-    need(parts, "od/ must hold the table")
-    for name in parts:
-        table = pq.read_table(directory / name)
-        need(table.column_names == columns, f"{name} must have the columns {', '.join(columns)}")
-        if table.num_rows == 0:
-            continue
-        count = table["count"].to_numpy()
-        need((count > 0).all(), f"{name}: every count must be above 0")
-        if manifest.segments:
-            summed = sum(table[s].to_numpy() for s in manifest.segments)
-            need(np.array_equal(summed, count), f"{name}: segments must sum to count")
-            need(
-                all((table[s].to_numpy() >= 0).all() for s in manifest.segments),
-                f"{name}: every segment must be at least 0",
-            )
-        need(pc.all(pc.is_in(table["origin"], known)).as_py(), f"{name}: every origin must be a zone")
-        destination = table["destination"].combine_chunks()
-        origin = table["origin"].combine_chunks()
-        rising = _increasing(destination, origin)
-        need(rising, f"{name}: rows must be sorted by destination and origin, each pair once")
-        need(destination[0].as_py() > previous, f"{name}: parts must be in order of destinations")
-        previous = destination[-1].as_py()
-        summed_by = pa.table({"d": destination, "n": count}).group_by("d").aggregate([("n", "sum")])
-        totals.update(zip(summed_by["d"].to_pylist(), summed_by["n_sum"].to_pylist(), strict=True))
-        rows += table.num_rows
-        workers += int(count.sum())
-    planned = dict(zip(plan["destination"].to_pylist(), plan["synthetic_size"].to_pylist(), strict=True))
-    need(totals == planned, "each destination's synthetic workers must sum to its m(d)")
-    need(workers == manifest.invariants.workers, "workers must be the manifest's total")
-    need(len(totals) == manifest.invariants.destinations, "destinations must be the manifest's total")
-    return rows, workers, len(totals)
+    return need
+
+
+def _check_part(table: pa.Table, name: str, manifest: Manifest, origins: pa.Array) -> None:
+    """Raise unless one part of the table keeps its rules."""
+    need = _need(manifest)
+    schema = pa.schema(
+        [("origin", pa.string()), ("destination", pa.string())]
+        + [(column, pa.int64()) for column in ("count", *manifest.segments)]
+    )
+    columns = ", ".join(f"{field.name} ({field.type})" for field in schema)
+    need(table.schema.equals(schema), f"{name} must have the columns {columns}")
+    need(not any(column.null_count for column in table.columns), f"{name}: no value may be missing")
+    if table.num_rows == 0:
+        return
+    count = table["count"].to_numpy()
+    need((count > 0).all(), f"{name}: every count must be above 0")
+    if manifest.segments:
+        segments = [table[segment].to_numpy() for segment in manifest.segments]
+        need(np.array_equal(np.sum(segments, axis=0), count), f"{name}: segments must sum to count")
+        need(min(int(s.min()) for s in segments) >= 0, f"{name}: every segment must be at least 0")
+    need(pc.all(pc.is_in(table["origin"], origins)).as_py(), f"{name}: every origin must be a zone")
+    need(pc.all(pc.is_in(table["destination"], origins)).as_py(), f"{name}: every destination must be a zone")
+    rising = _increasing(table["destination"].combine_chunks(), table["origin"].combine_chunks())
+    need(rising, f"{name}: rows must be sorted by destination and origin, each pair once")
+
+
+def _check_promise(manifest: Manifest, plan: pa.Table) -> None:
+    """Raise unless what the manifest promises covers what the plan's noise was certified for."""
+    need = _need(manifest)
+    privacy = manifest.privacy
+    deltas = plan["delta"].to_numpy()
+    epsilon, delta = float(plan["epsilon"].to_numpy().max()), float(deltas.max())
+    stated = privacy.certified_per_job
+    need(stated.epsilon >= epsilon and stated.delta >= delta, "certified_per_job must cover every destination's plan")
+    all_jobs = jobs(epsilon, delta, privacy.max_jobs_per_worker)
+    need(privacy.dp.epsilon >= all_jobs[0] and privacy.dp.delta >= all_jobs[1], "the promise must cover the plan")
+    if privacy.pdp_cells is not None:
+        cells = privacy.pdp_cells
+        need(cells.epsilon >= all_jobs[0], "the promise for cells must cover the plan")
+        need(cells.delta_destination >= delta, "the promise for a destination must cover the plan")
+        need(cells.delta_table >= table_pdp_delta(deltas), "the promise for the table must cover the plan")
 
 
 def _increasing(destination: pa.Array, origin: pa.Array) -> bool:

@@ -1,6 +1,5 @@
 """A made-up region, specs for it and for the test data, and a way to run and read a release."""
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -117,6 +116,6 @@ def left_in() -> Callable[[Path], list[str]]:
     """Name what lies in a directory, hidden files included; nothing if there is none."""
 
     def left(directory: Path) -> list[str]:
-        return sorted(os.listdir(directory)) if directory.exists() else []
+        return sorted(path.name for path in directory.iterdir()) if directory.exists() else []
 
     return left

@@ -116,8 +116,9 @@ def test_sweeping_follows_no_link(tmp_path):
 @pytest.mark.parametrize("working", [lambda place: partial_release(place, "r"), scratch])
 def test_a_place_that_cannot_be_written_is_one_clear_error(tmp_path, working):
     (tmp_path / "file").touch()
-    with pytest.raises(ReleaseError, match=r"(store|scratch) \(.*file\) must be a writable directory"), working(
-        tmp_path / "file"
+    with (
+        pytest.raises(ReleaseError, match=r"(store|scratch) \(.*file\) must be a writable directory"),
+        working(tmp_path / "file"),
     ):
         pass
 

@@ -1,0 +1,109 @@
+"""What a release's measures are expected to be, from the release's public files alone: no ε is spent."""
+
+import itertools
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict
+
+from synthmap.analysis.classes import HEADCOUNT_EDGES
+from synthmap.analysis.comparison import Comparison, measure
+from synthmap.analysis.expected import (
+    expected_common_part,
+    expected_mae_km,
+    expected_prior_share,
+    sampling_sd_km,
+)
+from synthmap.analysis.measures import weighted_mean
+from synthmap.analysis.prior_world import Setting, prior_variances_km2, prior_world
+from synthmap.analysis.read import PublishedPlan
+from synthmap.analysis.table import pair
+from synthmap.geography.zones import Zones
+
+
+class ExpectedClass(BaseModel):
+    """The expected absolute error of average commutes, worker-weighted, where low ≤ headcount < high."""
+
+    model_config = ConfigDict(frozen=True)
+
+    low: float
+    high: float | None
+    destinations: int
+    mae_km: float | None
+
+
+class Expected(BaseModel):
+    """Expectations of measures of a release. Public.
+
+    Attributes
+    ----------
+    distance_mae_km, distance_mae_km_unweighted : float or None
+        ``sqrt(2/π)`` times the plan's predicted error of each destination's average commute, averaged with the
+        weights of the measure; None where the plan predicts none (a fixed number of cells).
+    distance_sampling_sd_km : float
+        Worker-weighted mean of the standard deviation that drawing alone gives an average commute.
+    prior_share : float
+        Share of synthetic workers drawn from the prior.
+    cpc_cells : float
+        Common part of the tables of cells, if the prior were the truth (`expected_common_part`).
+    by_headcount : list of ExpectedClass
+    if_prior_were_true : Comparison or None
+        Every measure in a world whose true origins are drawn from the prior (`prior_world`): noise and sampling
+        without the error of the prior. None where the plan cannot be run again over these zones.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    distance_mae_km: float | None
+    distance_mae_km_unweighted: float | None
+    distance_sampling_sd_km: float
+    prior_share: float
+    cpc_cells: float
+    by_headcount: list[ExpectedClass]
+    if_prior_were_true: Comparison | None
+
+
+def expectation(plan: PublishedPlan, setting: Setting, zones: Zones) -> Expected:
+    """Return the expectations of a release with this plan."""
+    n, mass = plan.headcount, plan.mass(setting.segments)
+    mae = expected_mae_km(plan.predicted_km)
+    world = prior_world(setting, plan)
+    workers = n + plan.size
+    overlap = expected_common_part(n, plan.size, plan.cells, mass / plan.cells)
+    return Expected(
+        distance_mae_km=_mean(mae, n),
+        distance_mae_km_unweighted=_mean(mae, np.ones(n.size)),
+        distance_sampling_sd_km=float(
+            weighted_mean(sampling_sd_km(prior_variances_km2(setting), n, plan.size, _pull(mass, plan)), n)
+        ),
+        prior_share=float(weighted_mean(expected_prior_share(n, mass, plan.cells), n)),
+        cpc_cells=float(weighted_mean(overlap, workers)),
+        by_headcount=_by_headcount(mae, n),
+        if_prior_were_true=None if world is None else measure(pair(*world, len(zones)), zones)[0],
+    )
+
+
+def _pull(mass: NDArray[np.float64], plan: PublishedPlan) -> NDArray[np.float64]:
+    """Return A, infinite where one cell means that all is drawn from the prior."""
+    return np.where(plan.cells == 1, 1e15, mass)
+
+
+def _mean(values: NDArray[np.float64], weights: NDArray[np.int64] | NDArray[np.float64]) -> float | None:
+    """Return the weighted mean, None if a value is unknown: a part would not stand for the whole."""
+    return None if np.isnan(values).any() else weighted_mean(values, weights)
+
+
+def _by_headcount(mae: NDArray[np.float64], headcount: NDArray[np.int64]) -> list[ExpectedClass]:
+    out = []
+    for low, high in itertools.pairwise(HEADCOUNT_EDGES):
+        inside = (headcount >= low) & (headcount < high)
+        if inside.any():
+            out.append(
+                ExpectedClass(
+                    low=low,
+                    high=high if np.isfinite(high) else None,
+                    destinations=int(inside.sum()),
+                    mae_km=_mean(mae[inside], headcount[inside]),
+                )
+            )
+    return out

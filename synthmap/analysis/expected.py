@@ -1,0 +1,149 @@
+"""What measures are expected to be, in closed form from public parameters alone: no ε is spent.
+
+Arguments are functions of headcounts, plan and prior, never of an origin.
+"""
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import betaln, gammaln
+from scipy.stats import binom, norm
+
+_EXACT = 200  # workers up to which the common part is summed exactly
+_HALF_NORMAL = math.sqrt(2.0 / math.pi)
+
+
+def expected_mae_km(rmse_km: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the expected absolute error of average commutes, km, from their root mean square errors.
+
+    Parameters
+    ----------
+    rmse_km : ndarray of float64
+        For instance `predicted_km` of a plan.
+
+    Notes
+    -----
+    ``sqrt(2/π)·rmse``, exact for a normal error with mean 0; a little high for heavier tails.
+    """
+    return _HALF_NORMAL * rmse_km
+
+
+def expected_prior_share(
+    headcount: NDArray[np.int64], mass: NDArray[np.float64], cells: NDArray[np.int64]
+) -> NDArray[np.float64]:
+    """Return A/(n + A), the expected share of synthetic workers that come from the prior; 1 with one cell.
+
+    Parameters
+    ----------
+    headcount : ndarray of int64
+        n.
+    mass : ndarray of float64
+        A = Σα, workers.
+    cells : ndarray of int64
+        k.
+    """
+    return np.where(cells == 1, 1.0, mass / (headcount + mass))
+
+
+def sampling_sd_km(
+    variance_km2: NDArray[np.float64],
+    headcount: NDArray[np.int64],
+    size: NDArray[np.int64],
+    mass: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """Return the standard deviation of a destination's synthetic average commute, km, its true origins given.
+
+    Parameters
+    ----------
+    variance_km2 : ndarray of float64
+        Variance of the commute length of one synthetic worker; from public data, that of the prior.
+    headcount, size : ndarray of int64
+        n and m, workers.
+    mass : ndarray of float64
+        A = Σα, workers.
+
+    Notes
+    -----
+    ``σ²/m · (m + n + A)/(1 + n + A)``, the variance of the mean of m draws from a Pólya urn: with m = n about twice
+    that of independent draws. It is exact where cells are single zones, an upper bound where they are larger.
+
+    References
+    ----------
+    Johnson, Kotz, Balakrishnan, "Discrete Multivariate Distributions", section 35.13.1.
+    """
+    total = headcount + mass
+    return np.asarray(np.sqrt(variance_km2 / size * (size + total) / (1.0 + total)))
+
+
+def expected_common_part(
+    headcount: NDArray[np.int64],
+    size: NDArray[np.int64],
+    cells: NDArray[np.int64],
+    alpha: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """Return the expected common part of each destination's table of cells, if the prior were the truth.
+
+    Parameters
+    ----------
+    headcount, size : ndarray of int64, shape (destinations,)
+        n and m, workers, at least 1.
+    cells : ndarray of int64
+        k; cells are taken to have equal prior mass, as prior-mass coarsening makes them.
+    alpha : ndarray of float64
+        α of a cell, segments summed, workers; ignored where k = 1.
+
+    Returns
+    -------
+    ndarray of float64
+        Expectation of ``2 Σ min(n_i, x_i)/(n + m)``, in [0, 1]; for m = n it is 1 − (expected total variation).
+
+    Notes
+    -----
+    ``n_i ~ Binomial(n, 1/k)`` and, given n_i, ``x_i ~ BetaBinomial(m; n_i + α, n − n_i + (k − 1)α)``; the
+    expectation is linear, so it is ``2k·E min(n_1, x_1)/(n + m)``. Up to 200 workers the sums are exact. Above,
+    ``E min(v, X)`` is that of a normal X with the same mean and variance, ``v + (μ − v)·Φ(z) − σ·φ(z)`` at
+    ``z = (v − μ)/σ``, held between 0 and min(v, μ). Dropping of empty cells is not modelled.
+    Where the prior is the truth, workers drawn from it are nearly as good as data, so this tells above all what drawing
+    costs; where the prior is wrong, the real common part falls with A/(n + A).
+    """
+    stacked = np.stack([headcount, size, cells]).astype(float)
+    cases, inverse = np.unique(np.vstack([stacked, alpha]), axis=1, return_inverse=True)
+    values = np.array([_common_part(int(n), int(m), int(k), a) for n, m, k, a in cases.T.tolist()])
+    return np.asarray(values[inverse.ravel()])
+
+
+def _common_part(n: int, m: int, k: int, alpha: float) -> float:
+    """Return the expectation for one destination."""
+    if k == 1:
+        return 2.0 * min(n, m) / (n + m)
+    high = int(min(n, binom.isf(1e-12, n, 1.0 / k) + 1))
+    low = int(max(1, binom.ppf(1e-12, n, 1.0 / k)))
+    v = np.arange(low, high + 1)
+    weight = binom.pmf(v, n, 1.0 / k)
+    ours = np.asarray(v + alpha, np.float64)
+    rest = np.asarray(n - v + (k - 1) * alpha, np.float64)
+    smaller = _exact_minimum(v, m, ours, rest) if max(n, m) <= _EXACT else _normal_minimum(v, m, ours, rest)
+    return float(2.0 * k * (weight @ smaller) / (n + m))
+
+
+def _exact_minimum(
+    v: NDArray[np.int64], m: int, ours: NDArray[np.float64], rest: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return E min(v, X), X ~ BetaBinomial(m; ours, rest)."""
+    x = np.arange(m + 1)
+    ways = gammaln(m + 1) - gammaln(x + 1) - gammaln(m - x + 1)
+    a, b = ours[:, None], rest[:, None]
+    pmf = np.exp(ways + betaln(x + a, m - x + b) - betaln(a, b))
+    return np.asarray((pmf * np.minimum(v[:, None], x)).sum(axis=1))
+
+
+def _normal_minimum(
+    v: NDArray[np.int64], m: int, ours: NDArray[np.float64], rest: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return E min(v, X) for a normal X with the moments of BetaBinomial(m; ours, rest)."""
+    total = ours + rest
+    mean = m * ours / total
+    sd = np.sqrt(m * ours * rest / total**2 * (total + m) / (total + 1.0))
+    z = (v - mean) / sd
+    return np.asarray(np.clip(v + (mean - v) * norm.cdf(z) - sd * norm.pdf(z), 0.0, np.minimum(v, mean)))

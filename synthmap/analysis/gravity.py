@@ -1,0 +1,151 @@
+"""The gravity model fitted to two tables with the same explaining variables, so that only the flows differ."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from synthmap.analysis.table import ZONE, Paired, aggregate
+from synthmap.geography.distance import EARTH_KM, unit_vectors
+from synthmap.geography.zones import Zones
+
+LARGEST = 1_000_000  # pairs of units, zero flows included
+_NEAREST_KM = 0.1
+_ROUNDS = 60
+
+
+@dataclass(frozen=True)
+class Gravity:
+    """Coefficients of ``log λ = a + b·log(origin weight) + c·log(workers at destination) − γ·log(km)``.
+
+    Attributes
+    ----------
+    intercept, origin, destination : float
+        a, b and c.
+    distance : float
+        γ; above 0 where flows fall with distance.
+    """
+
+    intercept: float
+    origin: float
+    destination: float
+    distance: float
+
+
+@dataclass(frozen=True)
+class GravityFit:
+    """The model at one level, fitted to both tables; `pairs` counts pairs of units, zero flows included."""
+
+    level: str
+    pairs: int
+    reference: Gravity
+    other: Gravity
+
+
+def gravity(paired: Paired, zones: Zones, units: Mapping[str, NDArray[np.int32]]) -> GravityFit | None:
+    """Return the gravity model of both tables at the finest parent level with at most `LARGEST` pairs of units.
+
+    Parameters
+    ----------
+    paired : Paired
+        At zone level.
+    units : mapping
+        `units_by_level`; the zones themselves are used if they are the only level.
+
+    Returns
+    -------
+    GravityFit or None
+        None where the model is not identified: too many units at every level, fewer than three, or an explaining
+        variable that does not vary.
+
+    Notes
+    -----
+    Maximum likelihood under a Poisson distribution (consistent whatever the true variance), by iteratively
+    reweighted least squares over *all* ordered pairs of different units whose masses are above 0, those without
+    flow included. The masses are public (weights of the zones, headcounts), the same for both tables. Distance is
+    between weighted mean points, at least 0.1 km. Flows within a unit have no distance of their own
+    and are left out, as are origins elsewhere.
+
+    References
+    ----------
+    Santos Silva, Tenreyro, "The log of gravity", Review of Economics and Statistics 88 (2006).
+    """
+    parents = [level for level in units if level != ZONE] or [ZONE]
+    for level in parents:
+        flows = aggregate(paired, units[level], units[level])
+        fit = _fit_at(level, flows, paired, zones, units[level])
+        if fit is not None:
+            return fit
+    return None
+
+
+def _fit_at(level: str, flows: Paired, paired: Paired, zones: Zones, unit: NDArray[np.int32]) -> GravityFit | None:
+    """Return the fit at one level, or None."""
+    inside = unit[:-1]
+    size = int(inside.max()) + 1
+    weight = np.bincount(inside, zones.weight, size)
+    workers = np.bincount(unit[paired.destination], paired.reference, size)[:size]
+    origins, destinations = np.flatnonzero(weight > 0), np.flatnonzero(workers > 0)
+    pairs = origins.size * destinations.size
+    if pairs > LARGEST or pairs == 0:
+        return None
+    vectors = unit_vectors(zones.longitude, zones.latitude) * (zones.weight + 1.0)[:, None]
+    middle = np.stack([np.bincount(inside, vectors[:, i], size) for i in range(3)], axis=1)
+    middle = middle / np.linalg.norm(middle, axis=1, keepdims=True)
+    o, d = np.repeat(origins, destinations.size), np.tile(destinations, origins.size)
+    chord = np.linalg.norm(middle[o] - middle[d], axis=1)
+    km = np.maximum(_NEAREST_KM, 2.0 * EARTH_KM * np.arcsin(np.minimum(1.0, chord / 2.0)))
+    apart = o != d
+    o, d, km = o[apart], d[apart], km[apart]
+    if not o.size:
+        return None
+    columns = [np.log(weight[o]), np.log(workers[d]), -np.log(km)]
+    design = np.column_stack([np.ones(o.size), *columns])
+    place, key = o * size + d, flows.origin.astype(np.int64) * size + flows.destination
+    row = np.minimum(np.searchsorted(place, key), place.size - 1)
+    row[(flows.origin == size) | (place[row] != key)] = -1
+    found = []
+    for side in (flows.reference, flows.other):
+        flow = np.bincount(row[row >= 0], side[row >= 0], o.size).astype(float)
+        coefficients = poisson_regression(design, flow)
+        if coefficients is None:
+            return None
+        found.append(Gravity(*coefficients.tolist()))
+    return GravityFit(level, int(o.size), found[0], found[1])
+
+
+def poisson_regression(design: NDArray[np.float64], count: NDArray[np.float64]) -> NDArray[np.float64] | None:
+    """Return the coefficients of ``log E[count] = design·β`` by maximum likelihood, None if not identified.
+
+    Columns after the first (ones) are centred and scaled before solving, which does not change the estimate.
+    """
+    rows, width = design.shape
+    if rows <= width or count.sum() <= 0:
+        return None
+    centre, scale = design[:, 1:].mean(axis=0), design[:, 1:].std(axis=0)
+    if (scale < 1e-9).any():
+        return None
+    x = np.column_stack([design[:, 0], (design[:, 1:] - centre) / scale])
+    if np.linalg.matrix_rank(x.T @ x / rows, tol=1e-9) < width:
+        return None
+    mean = (count + count.mean()) / 2.0
+    eta = np.log(mean)
+    beta = np.zeros(width)
+    for _ in range(_ROUNDS):
+        weighted = x * mean[:, None]
+        try:
+            new = np.linalg.solve(weighted.T @ x, weighted.T @ (eta + (count - mean) / mean))
+        except np.linalg.LinAlgError:
+            return None
+        if not np.isfinite(new).all():
+            return None
+        change, beta = float(np.abs(new - beta).max()), new
+        eta = np.clip(x @ beta, -50.0, 50.0)
+        mean = np.exp(eta)
+        if change < 1e-9:
+            break
+    else:
+        return None
+    slope = beta[1:] / scale
+    return np.append(beta[0] - float(slope @ centre), slope)

@@ -1,0 +1,241 @@
+"""A world in which the public prior is the truth: the mechanism run on it shows what its noise alone does.
+
+Origins are made up from the prior and the release's own plan is run on them. Both tables come from public
+figures only, so any measure of the two estimates its expectation under that assumption, and no ε is spent.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from synthmap.analysis.read import PublishedPlan
+from synthmap.analysis.table import ZONE, ODTable, Paired
+from synthmap.compiled import compiled
+from synthmap.geography.distance import unit_vectors
+from synthmap.geography.hierarchy import ZoneTree, build_tree
+from synthmap.geography.prior import prior_from, rank_at
+from synthmap.geography.zones import Zones
+from synthmap.kernels.bounded import KEEP_UNITS
+from synthmap.kernels.destination import coarsen, synthesize_many
+from synthmap.kernels.stream import seeded_stream
+from synthmap.release.manifest import Manifest
+
+_BATCH = 500_000  # workers drawn at once
+_SEED = 7_307_119  # unlike any that a demonstration is likely to use: equal seeds would tie the two draws together
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What of a release is needed to run its plan again; public."""
+
+    tree: ZoneTree
+    points: NDArray[np.float64]
+    scale_km: float
+    power: float
+    elsewhere_share: float
+    finest: int
+    keep_by_prior: bool
+    segments: int
+
+
+def setting_of(manifest: Manifest, plan: PublishedPlan, zones: Zones) -> Setting:
+    """Return the setting of a release over `zones`, which must be those it was made with."""
+    finest = -1
+    if manifest.plan.coarsening == "distance":
+        names = (*zones.levels, ZONE)
+        finest = names.index(manifest.plan.finest or (zones.levels[-1] if zones.levels else ZONE))
+    points = unit_vectors(zones.longitude[plan.destination], zones.latitude[plan.destination])
+    return Setting(
+        tree=build_tree(zones),
+        points=points,
+        scale_km=manifest.prior.scale_km,
+        power=manifest.prior.power,
+        elsewhere_share=manifest.prior.elsewhere_share,
+        finest=finest,
+        keep_by_prior=manifest.plan.keep == "prior",
+        segments=max(1, len(manifest.segments)),
+    )
+
+
+def prior_variances_km2(setting: Setting) -> NDArray[np.float64]:
+    """Return the variance of the commute length under the prior seen from each destination, km²."""
+    return _variances(setting.tree, setting.points, setting.scale_km, setting.power, setting.elsewhere_share)
+
+
+def prior_world(setting: Setting, plan: PublishedPlan, seed: int = _SEED) -> tuple[ODTable, ODTable] | None:
+    """Return a made-up true table and a synthetic one drawn from it by the release's plan.
+
+    The true origins of each destination are n(d) independent draws from its prior. Segments are drawn as one, which
+    is the same unless empty cells are dropped. The seed is fixed: these tables hold no secret, and
+    the same release is to give the same expectation.
+
+    Returns
+    -------
+    (reference, other) or None
+        None where the plan is not one of this geography.
+    """
+    rng = np.random.default_rng(seed)
+    true, drawn = [], []
+    edges = np.unique(np.searchsorted(np.cumsum(plan.headcount), np.arange(0, plan.headcount.sum(), _BATCH), "right"))
+    for low, high in zip(edges, np.append(edges[1:], plan.headcount.size), strict=True):
+        part = slice(int(low), int(high))
+        first_row = np.append(0, np.cumsum(plan.headcount[part]))
+        origin = _made_up(
+            setting.tree,
+            setting.points[part],
+            first_row,
+            setting.scale_km,
+            setting.power,
+            setting.elsewhere_share,
+            rng.random(int(first_row[-1])),
+        )
+        synthetic = _run(setting, plan, part, first_row, origin, seed)
+        if synthetic is None:
+            return None
+        true.append(_table(plan.destination[part], plan.headcount[part], origin))
+        drawn.append(_table(plan.destination[part], plan.size[part], synthetic))
+    return _joined(true), _joined(drawn)
+
+
+def _run(
+    setting: Setting,
+    plan: PublishedPlan,
+    part: slice,
+    first_row: NDArray[np.int64],
+    origin: NDArray[np.int32],
+    seed: int,
+) -> NDArray[np.int32] | None:
+    """Return the synthetic origins of the destinations in `part`, drawn by the kernels of a release."""
+    size = plan.size[part]
+    parameters = np.stack(
+        [
+            plan.cells_asked[part],
+            plan.cells[part],
+            size,
+            plan.alpha_numerator[part] * setting.segments,
+            plan.alpha_denominator[part],
+            plan.keep_units[part],
+        ],
+        axis=1,
+    )
+    keys = np.empty(int(size.sum()), np.int64)
+    status = np.ones(size.size, np.int8)
+    stream = seeded_stream(seed)
+    budget = 2 * size + 2 + np.where(plan.keep_units[part] < KEEP_UNITS, size + plan.cells[part] // 16 + 64, 0)
+    counts = np.ones((origin.size, 1), np.int64)
+    while (status == 1).any():
+        asked = np.where(status == 1, budget, 0)
+        synthesize_many(
+            first_row,
+            origin,
+            counts,
+            setting.tree,
+            setting.points[part],
+            setting.scale_km,
+            setting.power,
+            setting.elsewhere_share,
+            setting.finest,
+            parameters,
+            setting.keep_by_prior,
+            np.append(0, np.cumsum(asked)),
+            stream.batch(plan.destination[part], asked),
+            keys,
+            status,
+        )
+        budget = budget * 2
+    return None if (status == 2).any() else keys.astype(np.int32)
+
+
+def _table(destination: NDArray[np.int32], workers: NDArray[np.int64], origin: NDArray[np.int32]) -> ODTable:
+    """Return one row a worker."""
+    return ODTable(origin, np.repeat(destination, workers), np.ones(origin.size, np.int64))
+
+
+def _joined(tables: list[ODTable]) -> ODTable:
+    return ODTable(
+        np.concatenate([t.origin for t in tables]),
+        np.concatenate([t.destination for t in tables]),
+        np.concatenate([t.count for t in tables]),
+    )
+
+
+def in_cells(paired: Paired, setting: Setting, plan: PublishedPlan) -> Paired | None:
+    """Return the flows with each origin replaced by its cell, numbered within the destination.
+
+    These are the tables between which the mechanism works: cells of the plan, before they are spread over zones.
+    None where the plan's destinations are not those of the table, or its cells not those of this geography.
+    """
+    starts = paired.starts
+    if not np.array_equal(paired.destination[starts], plan.destination):
+        return None
+    cell = _cells(
+        setting.tree,
+        setting.points,
+        np.append(starts, paired.origin.size),
+        paired.origin,
+        setting.scale_km,
+        setting.power,
+        setting.elsewhere_share,
+        setting.finest,
+        plan.cells_asked,
+        plan.cells,
+    )
+    if (cell < 0).any():
+        return None
+    return Paired(cell, paired.destination, paired.reference, paired.other, int(plan.cells.max())).merged()
+
+
+@compiled
+def _variances(
+    tree: ZoneTree, points: NDArray[np.float64], scale_km: float, power: float, elsewhere_share: float
+) -> NDArray[np.float64]:
+    out = np.empty(len(points))
+    for d in range(len(points)):
+        out[d] = prior_from(tree, points[d], scale_km, power, elsewhere_share).variance_km2
+    return out
+
+
+@compiled
+def _made_up(
+    tree: ZoneTree,
+    points: NDArray[np.float64],
+    first_row: NDArray[np.int64],
+    scale_km: float,
+    power: float,
+    elsewhere_share: float,
+    uniform: NDArray[np.float64],
+) -> NDArray[np.int32]:
+    """Return origins drawn from the prior of each destination, ascending."""
+    out = np.empty(uniform.size, np.int32)
+    for d in range(len(points)):
+        prior = prior_from(tree, points[d], scale_km, power, elsewhere_share)
+        total = prior.mass[-1]
+        for row in range(first_row[d], first_row[d + 1]):
+            out[row] = rank_at(prior, tree.cumulative, min(total - 1, np.int64(uniform[row] * total)))
+        out[first_row[d] : first_row[d + 1]].sort()
+    return out
+
+
+@compiled
+def _cells(
+    tree: ZoneTree,
+    points: NDArray[np.float64],
+    first_row: NDArray[np.int64],
+    origin: NDArray[np.int32],
+    scale_km: float,
+    power: float,
+    elsewhere_share: float,
+    finest: int,
+    cells_asked: NDArray[np.int64],
+    cells: NDArray[np.int64],
+) -> NDArray[np.int32]:
+    """Return the cell of each row's origin; −1 throughout a destination whose domain is not as planned."""
+    out = np.full(origin.size, -1, np.int32)
+    for d in range(len(points)):
+        prior = prior_from(tree, points[d], scale_km, power, elsewhere_share)
+        bounds = coarsen(tree, points[d], prior, elsewhere_share, finest, cells_asked[d])
+        if bounds.size - 1 == cells[d]:
+            for row in range(first_row[d], first_row[d + 1]):
+                out[row] = np.searchsorted(bounds, origin[row], side="right") - 1
+    return out

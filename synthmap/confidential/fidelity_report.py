@@ -1,0 +1,120 @@
+"""A `Fidelity` as a text that fits a terminal; as confidential as what it shows."""
+
+from collections.abc import Sequence
+
+from synthmap.analysis.classes import LengthClass
+from synthmap.analysis.comparison import Comparison
+from synthmap.analysis.table import ZONE
+from synthmap.confidential.fidelity import Fidelity
+
+_ROW = "{:<46} {:>10} {:>10} {:>12}"
+_MOST_LEVELS = 6
+
+
+def report(found: Fidelity) -> str:
+    """Return a table of the main measures, expected values beside measured ones, with how to read it."""
+    expected, world = found.expected, found.expected.if_prior_were_true
+    lines = [
+        f"CONFIDENTIAL. Release {found.release} against the tables of spec {found.spec}; stays with the curator.",
+        f"{found.workers:,} workers at {found.destinations:,} destinations; "
+        f"{expected.prior_share:.0%} of the synthetic ones are expected from the prior",
+        "",
+        _ROW.format("", "measured", "expected", "prior true"),
+        _km("average commute, absolute error, by worker", found.distance_mae_km, expected.distance_mae_km, world),
+        _km(
+            "average commute, absolute error, by destination",
+            found.distance_mae_km_unweighted,
+            expected.distance_mae_km_unweighted,
+            world,
+            "distance_mae_km_unweighted",
+        ),
+        _km("average commute, signed error, by worker", found.distance_bias_km, None, world, "distance_bias_km"),
+        _km(
+            "commute lengths, Wasserstein, whole table",
+            found.length_wasserstein_km,
+            None,
+            world,
+            "length_wasserstein_km",
+        ),
+        _km(
+            "commute lengths, Wasserstein, by destination",
+            found.length_wasserstein_by_destination_km,
+            None,
+            world,
+            "length_wasserstein_by_destination_km",
+        ),
+        _row(
+            "common part of commute lengths, 2 km classes", _share(found.cpl), "", _share(world.cpl if world else None)
+        ),
+        _row(
+            "total variation of origin zones, by destination", _share(found.tv), "", _share(world.tv if world else None)
+        ),
+        _row("common part of commuters, cells/zone", _share(found.cpc_cells), _share(expected.cpc_cells), ""),
+    ]
+    levels = list(found.tv_by_level)[:_MOST_LEVELS]
+    keys = [f"{level}/{level}" for level in levels] + [f"{level}/{ZONE}" for level in levels[1:]]
+    for key in keys:
+        lines.append(
+            _row(
+                f"common part of commuters, {key}",
+                _share(found.cpc[key]),
+                "",
+                _share(world.cpc[key] if world else None),
+            )
+        )
+    own = found.pairs[f"{ZONE}/{ZONE}"]
+    lines += [
+        f"pairs of zones: {own.spurious_share:.0%} of the release's are not in the tables, "
+        f"{own.missing_share:.0%} of the tables' are not in the release",
+        "",
+        *_classes("headcount", "workers", found.by_headcount, [part.mae_km for part in expected.by_headcount]),
+        *_classes("density, jobs within 5 km × 5 km", "per km²", found.by_density),
+        *_classes("true average commute", "km", found.by_length),
+        "",
+        "expected: in closed form from public figures. prior true: the same plan run on origins made up from the",
+        "public prior, so noise and drawing without the prior's own error. What is not in km is a share.",
+        "by worker: weighted by workers; by destination: each destination once. By true average commute, short ones",
+        "look overstated and long ones understated in any noisy table.",
+    ]
+    return "\n".join(lines)
+
+
+def _row(name: str, *values: str) -> str:
+    return _ROW.format(name, *values).rstrip()
+
+
+def _share(value: float | None) -> str:
+    return "" if value is None else f"{value:.3f}"
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{value:.2f} km"
+
+
+def _km(
+    name: str,
+    measured: float | None,
+    expected: float | None,
+    world: Comparison | None,
+    field: str = "distance_mae_km",
+) -> str:
+    return _row(name, _number(measured), _number(expected), _number(getattr(world, field) if world else None))
+
+
+def _classes(name: str, unit: str, parts: Sequence[LengthClass], expected: Sequence[float | None] = ()) -> list[str]:
+    """Return lines of errors by class; `expected` belongs to the same classes if there are as many."""
+    beside = expected if len(expected) == len(parts) else [None] * len(parts)
+    lines = [
+        f"by {name}",
+        f"{unit:>20} {'destinations':>12} {'workers':>11} {'true km':>8} {'error km':>9} {'signed':>7} {'expected':>9}",
+    ]
+    for part, other in zip(parts, beside, strict=True):
+        high = "" if part.high is None else f"{part.high:,.4g}" if part.high < 1000 else f"{part.high:,.0f}"
+        low = f"{part.low:,.4g}" if part.low < 1000 else f"{part.low:,.0f}"
+        label = f"{low} up" if part.high is None else f"{low} to <{high}"
+        error = part.error
+        lines.append(
+            f"{label:>20} {error.destinations:>12,} {error.workers:>11,} {error.true_km:>8.1f} {error.mae_km:>9.2f} "
+            f"{error.bias_km:>+7.2f} {'' if other is None else f'{other:.2f}':>9}".rstrip()
+        )
+    return lines

@@ -1,0 +1,153 @@
+"""Serving never holds what produces: in one process, and in the image that is built for it."""
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+PRODUCING = ("synthmap.confidential", "synthmap.mechanism", "synthmap.kernels", "pipelines", "numba")
+READING = ("verify", "manifest", "store", "statement")
+
+AWAY = """
+import sys
+
+class Away:
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        if name.partition(".")[0] in {0}:
+            raise ModuleNotFoundError("No module named " + name, name=name)
+
+sys.meta_path.insert(0, Away)
+"""
+
+
+def loaded(code, **environment):
+    """Return the modules that a fresh interpreter has loaded after `code`."""
+    code += "\nimport json, sys\nprint('\\n' + json.dumps(sorted(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, **environment)
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def of(packages, modules):
+    return [name for name in modules if name.startswith(tuple(f"{one}." for one in packages)) or name in packages]
+
+
+@pytest.mark.parametrize("module", READING)
+def test_reading_releases_loads_nothing_that_makes_them(module):
+    assert of(PRODUCING, loaded(f"import synthmap.release.{module}")) == []
+
+
+def test_nor_does_verifying_a_whole_store(small_release):
+    store = str(small_release().parent)
+    code = f"import runpy, sys\nsys.argv = ['x', {store!r}]\n"
+    code += "try:\n    runpy.run_module('synthmap.release', None, '__main__')\n"
+    modules = loaded(code + "except SystemExit as end:\n    assert end.code == 0")
+    assert "synthmap.release.verify" in modules
+    assert of(PRODUCING, modules) == []
+
+
+def test_these_tests_would_notice():
+    assert of(PRODUCING, loaded("import pipelines.release")) != []
+
+
+@pytest.fixture(scope="module")
+def targets(repository):
+    """Return the instructions of each stage of the Dockerfile, those of its bases first."""
+    text = re.sub(r"\\\n", " ", (repository / "Dockerfile").read_text(encoding="utf-8"))
+    stages, name = {}, ""
+    for line in text.splitlines():
+        word, _, rest = line.strip().partition(" ")
+        if word == "FROM":
+            base, _, name = rest.partition(" AS ")
+            stages[name] = list(stages.get(base, []))
+        elif word and not word.startswith("#"):
+            stages[name].append((word, rest))
+    return stages
+
+
+def copied(target, repository):
+    """Return the files of the repository that a target copies, with their places in the image below /app."""
+    files = {}
+    for word, rest in target:
+        assert word != "ADD"
+        if word == "COPY":
+            *sources, goal = rest.split()
+            for source in sources:
+                assert not re.search(r"[*?\[]|^--|^/|\.\.", source), source
+                path = repository / source
+                assert path.exists(), source
+                inner = [one for one in path.rglob("*") if one.is_file()] if path.is_dir() else [path]
+                for one in inner:
+                    if "__pycache__" not in one.parts:
+                        place = one.relative_to(path) if path.is_dir() else Path(path.name)
+                        files[one.relative_to(repository).as_posix()] = Path(goal) / place
+    return files
+
+
+def installed(target):
+    """Return what a target's pip installs by name."""
+    (line,) = [rest for word, rest in target if word == "RUN" and "pip install" in rest]
+    return re.sub(r"--constraint \S+", "", line.partition("pip install")[2]).split()
+
+
+def test_the_service_image_holds_nothing_that_makes_releases(targets, repository):
+    files = copied(targets["service"], repository)
+    assert "synthmap/release/verify.py" in files
+    forbidden = ("synthmap/confidential/", "synthmap/mechanism/", "synthmap/kernels/", "pipelines/", "synthmap/cli.py")
+    assert [name for name in files if name.startswith(forbidden)] == []
+    assert [name for name in files if name.startswith(("tests/", "notebooks/", "."))] == []
+
+
+def test_the_service_image_holds_all_that_it_needs(targets, repository, small_release, tmp_path):
+    """Run it on its files alone, each other dependency of the project taken away."""
+    app, away = tmp_path / "app", tmp_path / "away"
+    for name, place in copied(targets["service"], repository).items():
+        (app / place).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(repository / name, app / place)
+    away.mkdir()
+    project = tomllib.loads((repository / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    names = {re.match(r"[\w-]+", line)[0] for line in project["dependencies"]} - set(installed(targets["service"]))
+    assert "numba" in names
+    (app / "sitecustomize.py").write_text(AWAY.format(sorted(names)))
+    store = small_release().parent
+    entry = next(json.loads(rest) for word, rest in targets["service"] if word == "ENTRYPOINT")
+    assert entry == ["python", "-m", "synthmap.release"]
+    environment = {"PYTHONPATH": str(app), "PATH": "", "PYTHONDONTWRITEBYTECODE": "1"}
+    done = subprocess.run(
+        [sys.executable, *entry[1:], str(store)], capture_output=True, text=True, cwd=away, env=environment, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.endswith(": whole, 9 workers\n")
+    code = f"from synthmap.release import verify\nassert verify.__file__.startswith({str(app)!r})"
+    loaded(code, cwd=away, env=environment)
+
+
+def test_the_pipeline_image_holds_the_whole_program(targets, repository):
+    files = copied(targets["pipeline"], repository)
+    program = [path for folder in ("synthmap", "pipelines") for path in (repository / folder).rglob("*.py")]
+    assert {path.relative_to(repository).as_posix() for path in program} <= set(files)
+    project = tomllib.loads((repository / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert {project["readme"], *project["license-files"], "constraints.txt"} <= set(files)
+
+
+@pytest.mark.parametrize("target", ["service", "pipeline"])
+def test_no_image_runs_as_root(targets, target):
+    users = [rest for word, rest in targets[target] if word == "USER"]
+    assert users
+    assert users[-1] not in ("root", "0")
+    last = max(i for i, (word, _) in enumerate(targets[target]) if word in ("USER", "ENTRYPOINT"))
+    assert all(word not in ("RUN", "COPY") for word, _ in targets[target][last:])
+
+
+def test_hadolint_has_nothing_to_say(repository):
+    beside = Path(sys.executable).with_name("hadolint")
+    hadolint = str(beside) if beside.exists() else shutil.which("hadolint")
+    if hadolint is None:
+        pytest.skip("hadolint is not installed")
+    done = subprocess.run([hadolint, "Dockerfile"], cwd=repository, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout + done.stderr) == (0, "")

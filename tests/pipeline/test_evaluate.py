@@ -1,0 +1,133 @@
+"""Releases of the made-up region, measured against the table they were made from."""
+
+import json
+
+import polars as pl
+import pytest
+
+from pipelines.release import release
+from synthmap.analysis.compare import compare
+from synthmap.confidential.fidelity import evaluate
+from synthmap.errors import ConfigurationError, VintageError
+
+
+@pytest.fixture
+def released(make_spec):
+    def make(**changes):
+        spec = make_spec(segments=None, **({"run": {"seed": 1}} | changes))
+        return release(spec, scheduler="threads").path, spec
+
+    return make
+
+
+def test_keys_of_the_json(released, command, tmp_path):
+    path, _ = released()
+    found = command("evaluate", path, "--against", tmp_path / "spec.toml", "--json", "--plots", tmp_path / "figures")
+    assert found.returncode == 0, found.stderr
+    values = json.loads(found.stdout)
+    assert values["confidential"] is True
+    assert "curator" in values["note"]
+    assert values["distance_mae_km"] > 0
+    assert values["distance_mae_km_unweighted"] > 0
+    assert values["tv"] == pytest.approx(1 - values["cpc"]["zone/zone"])
+    levels = ("zone", "blockgroup", "tract", "county", "state", "region")
+    assert set(values["cpc"]) == {f"{o}/{d}" for o in levels for d in levels}
+    assert len(values["plots"]) == len(list((tmp_path / "figures").iterdir())) == 3
+
+
+def test_text_shows_expected_beside_measured(released, command, tmp_path):
+    path, _ = released()
+    found = command("evaluate", path, "--against", tmp_path / "spec.toml")
+    assert found.returncode == 0, found.stderr
+    assert found.stdout.startswith("CONFIDENTIAL")
+    assert "expected" in found.stdout
+    assert max(map(len, found.stdout.splitlines())) <= 120
+
+
+def test_expected_error_is_within_a_factor_of_two(released):
+    path, spec = released()
+    found = evaluate(path, spec)
+    assert 0.5 < found.expected.distance_mae_km / found.distance_mae_km < 2
+    world = found.expected.if_prior_were_true
+    assert world.cpc["tract/tract"] == pytest.approx(found.cpc["tract/tract"], abs=0.2)
+    assert found.cpc_cells == pytest.approx(found.expected.cpc_cells, abs=0.2)
+
+
+def test_huge_epsilon_and_many_cells_are_nearly_perfect_and_one_cell_is_the_prior(released):
+    fine, spec = released(privacy={"epsilon": 200.0, "delta": 1e-6}, plan={"cells": 401})
+    good = evaluate(fine, spec)
+    coarse, spec = released(plan={"cells": 1})
+    bad = evaluate(coarse, spec)
+    assert good.cpc["tract/tract"] > 0.95
+    assert good.cpc["tract/tract"] > bad.cpc["tract/tract"]
+    assert good.distance_mae_km < bad.distance_mae_km
+    assert good.tv < bad.tv - 0.1
+    assert bad.expected.prior_share == 1
+    assert bad.cpc_cells == bad.expected.cpc_cells == 1
+    assert bad.expected.distance_mae_km is None
+
+
+def test_segments_are_summed(make_spec):
+    spec = make_spec(run={"seed": 1})
+    found = evaluate(release(spec, scheduler="threads").path, spec)
+    assert found.workers == found.workers_reference == 3000
+    assert found.expected.if_prior_were_true is not None
+
+
+def test_elsewhere_and_several_tables_and_rows_that_are_workers(make_spec, region, tmp_path):
+    od = pl.read_parquet(region / "od.parquet").select(pl.col("origin", "destination").cast(pl.String), "count")
+    far = od.head(40).with_columns(origin=pl.lit("far away"))
+    far.write_parquet(tmp_path / "far.parquet")
+    each = od.select(pl.all().repeat_by("count").explode())
+    each.write_csv(tmp_path / "each.csv")
+    table = {"vintage": "demo-1", "format": "long", "origin": "origin", "destination": "destination"}
+    spec = make_spec(
+        segments=None,
+        outside="elsewhere",
+        run={"seed": 1},
+        tables=[
+            table | {"path": str(tmp_path / "far.parquet"), "count": "count"},
+            table | {"path": str(tmp_path / "each.csv")},
+        ],
+    )
+    found = evaluate(release(spec, scheduler="threads").path, spec)
+    assert found.workers == 3000 + far["count"].sum()
+    assert found.elsewhere_share_reference == pytest.approx(far["count"].sum() / found.workers)
+    assert found.elsewhere_share > 0
+
+
+class TestMismatch:
+    def test_other_vintage(self, released, make_spec):
+        path, spec = released()
+        other = spec.model_copy(update={"zones": spec.zones.model_copy(update={"vintage": "demo-2"})})
+        with pytest.raises(VintageError, match="demo-2"):
+            evaluate(path, other)
+
+    def test_other_totals(self, released, region, tmp_path):
+        path, spec = released()
+        pl.read_parquet(region / "od.parquet").tail(-3).write_parquet(tmp_path / "od.parquet")
+        tables = [spec.tables[0].model_copy(update={"path": tmp_path / "od.parquet"})]
+        with pytest.raises(ConfigurationError, match="workers at each destination"):
+            evaluate(path, spec.model_copy(update={"tables": tables}))
+
+    def test_other_zones(self, released, region, tmp_path):
+        path, spec = released()
+        pl.read_parquet(region / "zones.parquet").tail(-1).write_parquet(tmp_path / "zones.parquet")
+        zones = spec.zones.model_copy(update={"path": tmp_path / "zones.parquet"})
+        with pytest.raises(ConfigurationError, match="those of the spec"):
+            evaluate(path, spec.model_copy(update={"zones": zones}))
+
+
+class TestCompare:
+    def test_a_release_is_itself(self, released):
+        path, _ = released()
+        found = compare(path, path)
+        assert (found.distance_mae_km, found.tv, found.cpc["zone/zone"]) == (0, 0, 1)
+
+    def test_two_seeds_differ_and_the_measures_are_those_of_the_evaluation(self, released):
+        first, spec = released()
+        second, _ = released(run={"seed": 2})
+        found = compare(first, second)
+        assert 0 < found.cpc["zone/zone"] < 1
+        assert found.cpc == pytest.approx(compare(second, first).cpc)
+        assert set(found.cpc) == set(evaluate(first, spec).cpc)

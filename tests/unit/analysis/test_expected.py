@@ -1,0 +1,69 @@
+import math
+
+import numpy as np
+import pytest
+
+from synthmap.analysis.expected import (
+    _exact_minimum,
+    _normal_minimum,
+    expected_common_part,
+    expected_mae_km,
+    expected_prior_share,
+    sampling_sd_km,
+)
+
+
+def test_absolute_error_of_a_normal_error():
+    draws = np.random.default_rng(0).normal(0, 3, 400_000)
+    assert expected_mae_km(np.array([3.0]))[0] == pytest.approx(np.abs(draws).mean(), rel=0.01)
+
+
+def test_prior_share():
+    found = expected_prior_share(np.array([10, 10]), np.array([30.0, 1.0]), np.array([4, 1]))
+    assert found.tolist() == [0.75, 1]
+
+
+def test_common_part_by_hand():
+    # one worker, two cells: the same cell with probability (1 + α)/(1 + 2α)
+    found = expected_common_part(np.array([1]), np.array([1]), np.array([2]), np.array([0.5]))
+    assert found[0] == pytest.approx(1.5 / 2)
+
+
+def test_common_part_of_one_cell_is_1():
+    assert expected_common_part(np.array([7]), np.array([7]), np.array([1]), np.array([0.0]))[0] == 1
+
+
+@pytest.mark.parametrize(("n", "k", "alpha"), [(5, 3, 0.7), (60, 16, 2.0), (600, 8, 5.0), (3000, 64, 3.0)])
+def test_common_part_agrees_with_simulation(n, k, alpha):
+    rng = np.random.default_rng(1)
+    true = rng.multinomial(n, np.full(k, 1 / k), 4000)
+    shares = rng.gamma(true + alpha)
+    drawn = rng.multinomial(n, shares / shares.sum(axis=1, keepdims=True))
+    overlap = np.minimum(true, drawn).sum(axis=1) / n
+    found = expected_common_part(np.array([n]), np.array([n]), np.array([k]), np.array([alpha]))[0]
+    assert found == pytest.approx(overlap.mean(), abs=5 * overlap.std() / math.sqrt(4000) + 0.002)
+
+
+def test_normal_approximation_is_close_where_it_takes_over():
+    v = np.arange(1, 40)
+    ours, rest = v + 2.0, 200 - v + 2.0 * 20
+    exact, normal = _exact_minimum(v, 200, ours, rest), _normal_minimum(v, 200, ours, rest)
+    assert np.abs(exact - normal).max() < 0.15
+
+
+def test_more_noise_means_less_in_common_once_it_outweighs_the_smoothing():
+    alpha = np.array([1.0, 3.0, 10.0, 100.0])
+    same = np.full(4, 50)
+    found = expected_common_part(same, same, np.full(4, 16), alpha)
+    assert (np.diff(found) < 0).all()
+
+
+def test_sampling_error_agrees_with_simulation():
+    rng = np.random.default_rng(2)
+    km, true, alpha = np.array([1.0, 5.0, 20.0]), np.array([10, 20, 5]), 1.5
+    shares = rng.dirichlet(true + alpha, 20_000)
+    means = rng.multinomial(35, shares) @ km / 35
+    p = (true + alpha) / (35 + 3 * alpha)
+    variance = p @ km**2 - (p @ km) ** 2
+    found = sampling_sd_km(np.array([variance]), np.array([35]), np.array([35]), np.array([3 * alpha]))
+    assert found[0] == pytest.approx(means.std(), rel=0.02)
