@@ -2,7 +2,8 @@
 
 A cell is a range of ranks; k cells are k + 1 ascending boundaries from 0 to Z + 1, where rank Z is
 everywhere else. Both strategies split the most important range that can still be split, again and
-again; the order of the splits is kept, so its first k − 1 boundaries are the domain with k cells.
+again; the order of the splits is kept, so its first k − 1 boundaries are the domain with k cells. A range
+without prior mass is never a cell of its own, or noise would fill it: it belongs to a neighbour's.
 """
 
 import numpy as np
@@ -89,7 +90,7 @@ def split_by_mass(
         key, node = _pop(keys, items, size)
         size -= 1
         spread -= key * tree.spread[node]
-        boundaries[count] = tree.stop[node + 1]
+        parted = True
         for side in range(2):
             child = node + 1 if side == 0 else int(tree.right[node])
             mass = float(
@@ -97,8 +98,12 @@ def split_by_mass(
                 - mass_below(prior, tree.cumulative, tree.start[child])
             )
             spread += mass * tree.spread[child]
-            if tree.right[child] >= 0:
+            parted = parted and mass > 0.0
+            if mass > 0.0 and tree.right[child] >= 0:
                 size = _push(keys, items, size, mass, child)
+        if not parted:  # nobody lives in one of the two: it stays with its neighbour
+            continue
+        boundaries[count] = tree.stop[node + 1]
         count += 1
         unresolved[count] = max(0.0, spread) / total
     return boundaries[:count], unresolved[: count + 1]
@@ -168,7 +173,23 @@ def split_by_distance(
             if level == 0:
                 break
         keys, items, size = next_keys, next_items, next_size
-    return boundaries[:count], max(0.0, unresolved) / total
+    return _without_massless(tree, prior, np.sort(boundaries[:count])), max(0.0, unresolved) / total
+
+
+@compiled
+def _without_massless(tree: ZoneTree, prior: Prior, boundaries: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return ascending boundaries without those beside a range that has no prior mass."""
+    kept = np.empty_like(boundaries)
+    count = 0
+    below = 0
+    whole = mass_below(prior, tree.cumulative, tree.cumulative.size - 1)
+    for boundary in boundaries:
+        mass = mass_below(prior, tree.cumulative, boundary)
+        if below < mass < whole:
+            kept[count] = boundary
+            count += 1
+            below = mass
+    return kept[:count]
 
 
 @compiled

@@ -178,8 +178,9 @@ def plan_destinations(
     """
     points = region.points(destination)
     every = len(region.zones) + 1
+    inhabited = int(np.count_nonzero(region.zones.weight))
     asked = np.array([settings.cells] if settings.cells else sorted({min(k, every) for k in LADDER}))
-    cells = np.broadcast_to([_made_by_mass(k, every - 1, settings) for k in asked], (destination.size, asked.size))
+    cells = np.broadcast_to([_made_by_mass(k, inhabited, settings) for k in asked], (destination.size, asked.size))
     unresolved = None
     if settings.finest >= 0:
         cells, unresolved = _survey_by_distance(
@@ -247,10 +248,10 @@ def _calibrate(settings: PlanSettings, headcount: int, cells: int) -> tuple[Cali
     raise AssertionError("unreachable: the last keep probability is 1")
 
 
-def _made_by_mass(asked: int, zones: int, settings: PlanSettings) -> int:
+def _made_by_mass(asked: int, inhabited: int, settings: PlanSettings) -> int:
     """Return how many cells coarsening by prior mass makes when asked for `asked`."""
     own = bool(has_own_cell(settings.elsewhere_share, asked))
-    return min(asked - own, zones) + own
+    return min(asked - own, inhabited) + own
 
 
 @compiled

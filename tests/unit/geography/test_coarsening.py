@@ -30,7 +30,17 @@ def test_every_domain_is_a_partition_of_all_origins(town, cells, finest, share, 
     assert (bounds[-2] == len(town.zones)) == has_own_cell(share, cells)
     if finest < 0:
         own = has_own_cell(share, cells)
-        assert bounds.size - 1 == min(cells - own, len(town.zones)) + own
+        assert bounds.size - 1 == min(cells - own, np.count_nonzero(town.zones.weight)) + own
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(2, 500), st.sampled_from([-1, 0, 1, 2]), st.sampled_from([0.0, 0.2]), st.integers(0, 399))
+def test_no_cell_is_one_where_the_prior_says_nobody_lives(town, cells, finest, share, place):
+    point = town.points(np.array([place]))[0]
+    prior = prior_from(town.tree, point, 4.0, 2.0, share)
+    bounds = coarsen(town.tree, point, prior, share, finest, cells)
+    masses = np.diff([mass_below(prior, town.tree.cumulative, int(b)) for b in bounds])
+    assert (masses > 0).all()
 
 
 def test_more_cells_refine_fewer(town, here):
@@ -46,7 +56,8 @@ def test_the_heaviest_cell_is_split_next(town, here):
     for k in (10, 30, 58):
         bounds = np.concatenate([[0], np.sort(boundaries[:k]), [len(town.zones)]])
         masses = np.diff([mass_below(prior, town.tree.cumulative, int(b)) for b in bounds])
-        heaviest = int(np.argmax(np.where(np.diff(bounds) > 1, masses, -1)))
+        inhabited = np.add.reduceat(town.zones.weight > 0, bounds[:-1])
+        heaviest = int(np.argmax(np.where(inhabited > 1, masses, -1)))
         assert bounds[heaviest] < boundaries[k] < bounds[heaviest + 1]
 
 
