@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from pipelines.stage import stage
+from pipelines.stage import attempt, stage
 from pipelines.tabulate import Tabulated
 from synthmap.confidential.table import merge_duplicates
 from synthmap.geography.region import Region, open_region
@@ -25,7 +25,6 @@ Rows = tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int64]]
 class Partition:
     """Destinations whose places in the order of ids are in [first, last)."""
 
-    number: int
     first: int
     last: int
 
@@ -38,7 +37,7 @@ def partitions(headcount: NDArray[np.int64], number: int) -> list[Partition]:
     edges = np.unique(np.concatenate([[0], cuts, [places.size]]))
     bounds = [int(places[e]) if e < places.size else headcount.size for e in edges]
     bounds[0] = 0
-    return [Partition(i, a, b) for i, (a, b) in enumerate(itertools.pairwise(bounds))]
+    return [Partition(a, b) for a, b in itertools.pairwise(bounds)]
 
 
 @stage
@@ -65,7 +64,7 @@ def collect(
     ranks = region.rank_of_position[partition.first + np.flatnonzero(headcount)]
     starts = np.append(np.flatnonzero(np.diff(destination, prepend=-1)), destination.size)
     plan = plan_destinations(region, ranks.astype(np.int32), headcount[headcount > 0], settings_of(spec, region))
-    path = directory / f"partition-{partition.number}"
+    path = attempt(directory, "partition")
     pq.write_table(plan.to_table(), f"{path}-plan.parquet")
     np.save(f"{path}-first.npy", starts)
     np.save(f"{path}-origin.npy", origin)

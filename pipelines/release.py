@@ -1,5 +1,6 @@
 """A release from end to end: tabulate → collect and plan → draw → publish, as a Dask graph of small tasks."""
 
+import shutil
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -77,20 +78,15 @@ def release(spec: Spec, *, scheduler: str = "processes", progress: Progress = qu
     with _prepared(spec, scheduler, progress) as (client, directory, region, parts):
         plan, settings = read_plans(parts), settings_of(spec, region)
         with partial_release(spec.store, name) as partial:
-            (partial / "od").mkdir()
-            tasks = [
-                client.submit(
-                    draw,
-                    spec,
-                    part,
-                    directory,
-                    partial.absolute() / "od" / f"part-{i:05}.parquet",
-                    pure=False,
-                )
-                for i, part in enumerate(parts)
-            ]
-            _gather(tasks, "draw", progress)
+            draws = partial / "draws"
+            draws.mkdir()
+            tasks = [client.submit(draw, spec, part, directory, draws, pure=False) for part in parts]
+            drawn = _gather(tasks, "draw", progress)
             progress("publish", 0, 1)
+            (partial / "od").mkdir()
+            for i, path in enumerate(drawn):
+                path.rename(partial / "od" / f"part-{i:05}.parquet")
+            shutil.rmtree(draws)
             path, manifest = finish(spec, name, partial, region, plan, settings)
             progress("publish", 1, 1)
     return Released(name, path, manifest, time.perf_counter() - began)

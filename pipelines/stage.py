@@ -1,7 +1,9 @@
 """What all stages share: errors that carry no secret, and files that only whole ones are read from."""
 
 import functools
+import secrets
 from collections.abc import Callable
+from pathlib import Path
 from typing import ParamSpec, TypeVar
 
 from synthmap.errors import SynthmapError
@@ -32,6 +34,11 @@ def stage(function: Callable[P, R]) -> Callable[P, R]:
         raise kind(text)
 
     return guarded
+
+
+def attempt(directory: Path, name: str) -> Path:
+    """Return a path that no other attempt at the same task writes to."""
+    return directory / f"{name}-{secrets.token_hex(8)}"
 
 
 def _describe(stage_name: str, fault: BaseException) -> str:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from pipelines.files import write_part
 from pipelines.partition import read_counts, read_plan
-from pipelines.stage import stage
+from pipelines.stage import attempt, stage
 from synthmap.geography.region import open_region
 from synthmap.kernels.stream import secure_stream, seeded_stream
 from synthmap.mechanism.dirichlet import synthesize
@@ -13,12 +13,15 @@ from synthmap.spec import Spec
 
 
 @stage
-def draw(spec: Spec, partition: Path, region_directory: Path, part: Path) -> None:
-    """Write the synthetic table of a partition to the file `part`.
+def draw(spec: Spec, partition: Path, region_directory: Path, directory: Path) -> Path:
+    """Return the file in `directory` to which the synthetic table of a partition was written.
 
-    The stream is keyed here, in the process that draws, so that no key travels.
+    The stream is keyed here, in the process that draws, so that no key travels. A task that Dask runs again, because a
+    worker was lost, draws anew into a file of its own; the driver takes the one whose name it is told.
     """
     region = open_region(region_directory)
     stream = secure_stream() if spec.run.seed is None else seeded_stream(spec.run.seed)
     table = synthesize(read_plan(partition), read_counts(partition), region, settings_of(spec, region), stream)
-    write_part(part, table, region, spec.segment_columns)
+    path = attempt(directory, "draw")
+    write_part(path, table, region, spec.segment_columns)
+    return path

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from pipelines.stage import stage
+from pipelines.stage import attempt, stage
 from synthmap.confidential.table import one_row_a_worker, read_table
 from synthmap.geography.region import open_region
 from synthmap.spec import Spec
@@ -32,11 +32,12 @@ def tabulate(spec: Spec, index: int, region_directory: Path, directory: Path) ->
     headcount = np.zeros(region.position.size, np.int64)
     blocks = []
     chunks = read_table(table, region.zones, segments=spec.segment_columns, outside=spec.outside)
+    stem = attempt(directory, "table")
     for number, chunk in enumerate(chunks):
         place = region.position[chunk.destination]
         order = np.argsort(place, kind="stable")
         headcount += np.bincount(place, chunk.counts.sum(axis=1), headcount.size).astype(np.int64)
-        path = directory / f"table-{index}-{number}"
+        path = stem.with_name(f"{stem.name}-{number}")
         np.save(f"{path}-destination.npy", place[order])
         np.save(f"{path}-origin.npy", chunk.origin[order])
         np.save(f"{path}-workers.npy", chunk.counts[order])

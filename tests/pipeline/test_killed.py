@@ -49,10 +49,11 @@ def wait_for(seen, process):
 MOMENTS = {
     "the scratch directory is there": "scratch/synthmap-scratch-*",
     "the region is written": "scratch/*/tree-*.npy",
-    "the table is read": "scratch/*/table-0-*.npy",
+    "the table is read": "scratch/*/table-*.npy",
     "a plan is made": "scratch/*/partition-*-plan.parquet",
     "the release is begun": "store/.partial-*",
-    "a part is drawn": "store/.partial-*/od/part-*.parquet",
+    "a part is drawn": "store/.partial-*/draws/draw-*",
+    "the parts are together": "store/.partial-*/od/part-*.parquet",
     "the zones are written": "store/.partial-*/zones.parquet",
     "the manifest is written": "store/.partial-*/manifest.json",
 }
