@@ -35,21 +35,25 @@ def connect(scheduler: str, workers: int | None = None) -> Iterator[Client]:
     if scheduler in ("processes", "threads"):
         number = workers or os.cpu_count() or 1
         processes = scheduler == "processes"
-        with (
-            dask.config.set(_NO_PAGES),
-            LocalCluster(
-                n_workers=number if processes else 1,
-                threads_per_worker=1 if processes else number,
-                processes=processes,
-                dashboard_address="127.0.0.1:0",
-                worker_dashboard_address="127.0.0.1:0",
-                security=processes or None,  # TLS with keys made for this run: nobody else on the machine can join
-                silence_logs=logging.CRITICAL,
-                memory_limit=0,
-            ) as cluster,
-            Client(cluster) as client,
-        ):
-            yield client
+        with dask.config.set(_NO_PAGES):
+            try:
+                cluster = LocalCluster(
+                    n_workers=number if processes else 1,
+                    threads_per_worker=1 if processes else number,
+                    processes=processes,
+                    dashboard_address="127.0.0.1:0",
+                    worker_dashboard_address="127.0.0.1:0",
+                    security=processes or None,  # TLS with keys made for this run: nobody else here can join
+                    silence_logs=logging.CRITICAL,
+                    memory_limit=0,
+                )
+            except RuntimeError:
+                raise ConfigurationError(
+                    f"scheduler ({scheduler}) could not start its workers; a Python script needs "
+                    'if __name__ == "__main__": around the call, or scheduler="threads"'
+                ) from None
+            with cluster, Client(cluster) as client:
+                yield client
         return
     if "://" not in scheduler:
         raise ConfigurationError(
@@ -64,4 +68,8 @@ def connect(scheduler: str, workers: int | None = None) -> Iterator[Client]:
             f"scheduler ({scheduler}) must be the address of a running Dask scheduler; it does not answer"
         ) from None
     with client:
+        try:
+            client.wait_for_workers(1, timeout=30)
+        except TimeoutError:
+            raise ConfigurationError(f"scheduler ({scheduler}) must have at least one worker; none came") from None
         yield client

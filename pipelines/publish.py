@@ -9,6 +9,7 @@ import numpy as np
 
 import synthmap
 from pipelines.files import write_plan, write_zones
+from synthmap.compiled import SOURCES
 from synthmap.geography.region import Region
 from synthmap.geography.zones import ELSEWHERE
 from synthmap.kernels.bounded import KEEP_UNITS
@@ -23,7 +24,19 @@ from synthmap.release.store import publish
 from synthmap.release.verify import sha256, verify
 from synthmap.spec import Spec
 
-_PACKAGES = ("cryptography", "dask", "numba", "numpy", "pyarrow", "scipy")
+_PACKAGES = (
+    "cryptography",
+    "dask",
+    "distributed",
+    "geopandas",
+    "numba",
+    "numpy",
+    "pyarrow",
+    "pyogrio",
+    "pyproj",
+    "scipy",
+    "shapely",
+)
 _CLASSES = ((1, 1), (2, 4), (5, 19), (20, 99), (100, 999), (1_000, 9_999), (10_000, 2**62))
 
 
@@ -92,6 +105,7 @@ def describe(
         ),
         software=statement_of.Software(
             synthmap=synthmap.__version__,
+            source=SOURCES,
             python=platform.python_version(),
             packages={name: importlib.metadata.version(name) for name in _PACKAGES},
         ),
@@ -145,7 +159,9 @@ def _privacy(spec: Spec, table: TableLoss, plan: Plan, settings: PlanSettings) -
         certified_per_job=statement_of.Loss(epsilon=table.epsilon, delta=table.delta),
         steps=statement_of.Steps(
             resampling_epsilon=float((plan.epsilon - plan.epsilon_dropping).max()),
+            resampling_delta=float(plan.delta.max()),
             dropping_epsilon=float(plan.epsilon_dropping.max()),
+            dropping_delta=0.0,
         ),
         dp=promised,
         pdp_cells=pdp,

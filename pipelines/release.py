@@ -14,9 +14,10 @@ from distributed import Client, Future, as_completed
 from pipelines.cluster import connect
 from pipelines.partition import collect, partitions, read_plans
 from pipelines.publish import finish, promise, summarise
+from pipelines.stage import StageError
 from pipelines.synthesize import draw
 from pipelines.tabulate import tabulate
-from synthmap.errors import ConfidentialDataError, ConfigurationError, VintageError
+from synthmap.errors import ConfidentialDataError, ConfigurationError, SynthmapError, VintageError
 from synthmap.geography.read import read_zones
 from synthmap.geography.region import Region, make_region, write_region
 from synthmap.mechanism.dirichlet import TableLoss, loss
@@ -112,7 +113,7 @@ def _prepared(spec: Spec, scheduler: str, progress: Progress) -> Iterator[tuple[
         region = make_region(read_zones(spec.zones))
         settings_of(spec, region)
         write_region(region, directory)
-        if not all(client.run(directory.is_dir).values()):
+        if not all(client.run(directory.is_dir).values()):  # there is a worker: `connect` waited for it
             raise ConfigurationError(
                 f"run.scratch ({directory.parent}) must be a directory that all workers of {scheduler} share"
             )
@@ -146,10 +147,12 @@ def _gather(tasks: Sequence[Future], stage: str, progress: Progress) -> list[Any
     """Return the results in the order of `tasks`; the first error cancels the others."""
     progress(stage, 0, len(tasks))
     for done, task in enumerate(as_completed(tasks), start=1):
-        if task.status == "error":
-            fault = task.exception()
+        if task.status != "finished":
+            fault = task.exception() if task.status == "error" else None
             for other in tasks:
                 other.cancel()
-            raise fault.with_traceback(None)
+            if isinstance(fault, SynthmapError):
+                raise fault.with_traceback(None)
+            raise StageError(f"the workers of the cluster were lost during stage {stage}; nothing was published")
         progress(stage, done, len(tasks))
     return [task.result() for task in tasks]

@@ -1,4 +1,4 @@
-"""What all stages share: errors that carry no secret, and files that only whole ones are read from."""
+"""What all stages share: errors that carry no secret, and files of their own for every attempt."""
 
 import functools
 import secrets

@@ -1,6 +1,7 @@
 """The command line: it only assembles. Heavy imports happen inside the command that needs them."""
 
 import json
+import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -35,6 +36,8 @@ class RuleName(StrEnum):
 
 def main() -> None:
     """Run the command line; a user's error is one line on stderr and exit code 2."""
+    for number in (signal.SIGTERM, signal.SIGHUP):  # leave as after Ctrl-C: what is confidential goes from the disk
+        signal.signal(number, _interrupt)
     try:
         code = app(standalone_mode=False)
     except SynthmapError as fault:
@@ -49,6 +52,10 @@ def main() -> None:
         sys.exit(code if isinstance(code, int) else 0)
     typer.echo("synthmap: " + " ".join(text.split()), err=True)
     sys.exit(2)
+
+
+def _interrupt(*_: object) -> None:
+    raise KeyboardInterrupt
 
 
 def _print(values: dict[str, Any], as_json: bool, text: str) -> None:
@@ -281,14 +288,16 @@ def verify(
     path: Annotated[Path, typer.Argument(metavar="RELEASE", help="Directory of a release.")],
     as_json: AsJson = False,
 ) -> None:
-    """Check a release: hashes, sums, invariants."""
+    """Check a release: hashes, sums, invariants, and certify its noise again."""
     from dataclasses import asdict
 
+    from synthmap.mechanism.recertify import recertify
     from synthmap.release.verify import verify as check
 
     found = check(path.resolve())
+    recertified = recertify(path.resolve())
     _print(
-        {"verified": True, **asdict(found)},
+        {"verified": True, **asdict(found), "recertified": recertified},
         as_json,
         f"release {found.release} is whole: {found.files} files, {found.rows:,} rows, {found.workers:,} workers "
         f"at {found.destinations:,} destinations",

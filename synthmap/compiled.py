@@ -12,7 +12,7 @@ _HERE = Path(__file__).parent
 # numba renews a cached function only when its *own* file changes, not when a function it calls does
 _ROOMS = ("privacy", "geography", "kernels", "mechanism")
 _FILES = sorted(path for room in _ROOMS for path in (_HERE / room).glob("*.py"))
-_SOURCES = hashlib.sha256(b"".join(path.read_bytes() for path in _FILES)).hexdigest()[:16]
+SOURCES = hashlib.sha256(b"".join(path.read_bytes() for path in _FILES)).hexdigest()[:16]
 F = TypeVar("F", bound=Callable[..., object])
 
 
@@ -29,7 +29,7 @@ def compiled(function: F) -> F:
     """Return `function` compiled on first call; floats are IEEE (no fast-math), so bounds stay bounds."""
     config: Any = numba.config
     before = config.CACHE_DIR
-    config.CACHE_DIR = str(_cache_root(before) / f"synthmap-{_SOURCES}")
+    config.CACHE_DIR = str(_cache_root(before) / f"synthmap-{SOURCES}")
     try:  # the place is settled here, at decoration
         jit = numba.njit(cache=True, nogil=True, error_model="numpy")(function)
     finally:

@@ -102,7 +102,7 @@ class PriorSpec(_Section):
 
     scale_km: float = Field(default=10.0, gt=0, allow_inf_nan=False)
     power: float = Field(default=2.5, ge=0, le=20)
-    elsewhere_share: float | None = Field(default=None, ge=0, lt=1)
+    elsewhere_share: float | None = Field(default=None, ge=0, le=0.9)
     strength: float = Field(default=20.0, gt=0, allow_inf_nan=False)
 
 

@@ -128,7 +128,12 @@ def small_release(tmp_path: Path) -> Callable[..., Path]:
                 "dp": loss,
                 "pdp_cells": {"epsilon": 4.0, "delta_destination": 1e-6, "delta_table": 1.5e-6},
                 "certified_per_job": loss,
-                "steps": {"resampling_epsilon": 4.0, "dropping_epsilon": 0.0},
+                "steps": {
+                    "resampling_epsilon": 4.0,
+                    "resampling_delta": 1e-6,
+                    "dropping_epsilon": 0.0,
+                    "dropping_delta": 0.0,
+                },
                 "assumptions": [],
             },
             "invariants": {"statements": [], "workers": 9, "destinations": 2},
@@ -152,7 +157,7 @@ def small_release(tmp_path: Path) -> Callable[..., Path]:
                 "strength": 20.0,
             },
             "zones": {"vintage": "2010", "zones": 3, "levels": [], "elsewhere": "elsewhere"},
-            "software": {"synthmap": "0", "python": "3", "packages": {}},
+            "software": {"synthmap": "0", "source": "0", "python": "3", "packages": {}},
             "files": files,
         }
         change(manifest)

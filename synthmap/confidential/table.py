@@ -148,6 +148,11 @@ def _chunks(table: TableSpec, columns: _Columns, zones: Zones, elsewhere: bool) 
     if origins and not elsewhere:
         way_out = 'if such origins lie off the map, set outside = "elsewhere"'
         faults.append(f"{origins.message()}; {way_out}")
+    if not faults and origins and (short := origins.short_of_a_zero(zones)):
+        raise UnknownZoneError(
+            f"{columns.file}: ids of column {columns.origin} must have their leading zeros; '{short}' is no zone, but "
+            "with zeros before it is one; read the column as text where the file was made"
+        )
     if faults:
         raise UnknownZoneError("; ".join(faults))
 

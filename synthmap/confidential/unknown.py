@@ -6,7 +6,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from synthmap.errors import ConfidentialDataError
-from synthmap.geography.zones import unknown_message
+from synthmap.geography.zones import Zones, unknown_message
 
 LIMIT = 100_000
 
@@ -53,6 +53,18 @@ class UnknownIds:
             )
         if len(self.ids) < LIMIT:
             self.ids = pc.unique(pa.concat_arrays([self.ids, distinct]))
+
+    def short_of_a_zero(self, zones: Zones) -> str | None:
+        """Return one of the ids that zeros before it would make a zone, if there is one."""
+        if len(self.ids) == 0:
+            return None
+        lengths = pc.utf8_length(self.ids)
+        for length in pc.unique(pc.utf8_length(zones.ids)).to_pylist():
+            shorter = self.ids.filter(pc.less(lengths, length))
+            found = zones.find(pc.utf8_lpad(shorter, width=length, padding="0")) >= 0
+            if found.any():
+                return str(shorter.filter(pa.array(found))[0].as_py())
+        return None
 
     def message(self) -> str:
         """Return what to tell about them; names up to ten and how many distinct there are."""

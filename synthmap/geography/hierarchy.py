@@ -12,7 +12,7 @@ from synthmap.errors import GeographyError
 from synthmap.geography.distance import EARTH_KM, unit_vectors
 from synthmap.geography.zones import Zones
 
-LARGEST_WEIGHT = 2**40
+LARGEST_WEIGHT = 2**38  # times the prior's 2^20 units, over 1 − elsewhere share ≥ 0.1, below 2^62
 
 
 class ZoneTree(NamedTuple):
@@ -58,11 +58,11 @@ def build_tree(zones: Zones) -> ZoneTree:
     Raises
     ------
     GeographyError
-        If all weights are 0, or their sum reaches 2^40.
+        If all weights are 0, or their sum reaches 2^38.
     """
     total = int(zones.weight.sum())
     if not 0 < total < LARGEST_WEIGHT:
-        raise GeographyError(f"the sum of zone weights ({total}) must be above 0 and below 2^40")
+        raise GeographyError(f"the sum of zone weights ({total}) must be above 0 and below 2^38")
     size = len(zones)
     coarsest = np.full(size, len(zones.levels), dtype=np.int8)
     level_start = []

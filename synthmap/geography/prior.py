@@ -5,7 +5,6 @@ Nature 324, 1986), so a destination's prior over millions of zones is a few hund
 any range of ranks is two binary searches.
 """
 
-import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,14 +16,6 @@ from synthmap.geography.hierarchy import ZoneTree
 
 DECAY_UNITS = 2**20
 OPENING = 0.4  # a node is one piece when its radius is at most this share of its distance
-
-
-class PriorParameters(NamedTuple):
-    """Public shape of the prior: decay (1 + distance/scale_km)^−power, and the share of everywhere else."""
-
-    scale_km: float
-    power: float
-    elsewhere_share: float
 
 
 class Prior(NamedTuple):
@@ -145,8 +136,3 @@ def rank_at(prior: Prior, cumulative: NDArray[np.int64], unit: int) -> int:
         return int(prior.start[pieces])
     weight = cumulative[prior.start[piece]] + (unit - prior.mass[piece]) // prior.decay[piece]
     return _piece(cumulative, weight, cumulative.size - 2)
-
-
-def expected_share(distance_km: float, parameters: PriorParameters) -> float:
-    """Return the decay as a share of that at distance 0 (for reports and plots)."""
-    return math.pow(1.0 + distance_km / parameters.scale_km, -parameters.power)

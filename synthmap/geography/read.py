@@ -211,7 +211,7 @@ def _whole(ids: pa.StringArray, weight: NDArray[np.float64]) -> NDArray[np.int64
         raise GeographyError(f"the sum of zone weights ({total:g}) must be above 0 and below 2^53")
     if (weight != np.floor(weight)).any():
         scale = 1.0
-        while weight.max() * scale < 1e6:
+        while weight.max() * scale < 1e6 and total * scale < 1e10:
             scale *= 10
         weight = np.floor(weight * scale + 0.5)
     return weight.astype(np.int64)

@@ -1,5 +1,8 @@
 """Exact random integers from a stream of uniform 64-bit words: no float anywhere.
 
+Results are np.int64 on purpose: compiled, ``int`` of an unsigned word stays unsigned, and comparing that with a signed
+integer goes through floats.
+
 A reader is an int64 array of one element, the position of the next word. When the words run out it turns
 negative and every draw returns 0; the caller then throws the result away and calls again with more words.
 """
@@ -25,21 +28,21 @@ def next_word(words: NDArray[np.uint64], reader: NDArray[np.int64]) -> np.uint64
 
 
 @compiled
-def uniform_below(words: NDArray[np.uint64], reader: NDArray[np.int64], bound: int) -> int:
+def uniform_below(words: NDArray[np.uint64], reader: NDArray[np.int64], bound: int) -> np.int64:
     """Return a uniform integer in [0, bound), 1 ≤ bound < 2^63, by rejection."""
     wide = np.uint64(bound)
     if wide & (wide - np.uint64(1)) == np.uint64(0):
-        return int(next_word(words, reader) & (wide - np.uint64(1)))
+        return np.int64(next_word(words, reader) & (wide - np.uint64(1)))
     # 2^64 mod bound words at the low end are rejected, the rest fall evenly on the residues
     reject = (np.uint64(0) - wide) % wide
     word = next_word(words, reader)
     while word < reject and reader[0] >= 0:
         word = next_word(words, reader)
-    return int(word % wide)
+    return np.int64(word % wide)
 
 
 @compiled
-def _bit_count(word: np.uint64) -> int:
+def _bit_count(word: np.uint64) -> np.int64:
     """Return the number of ones in `word`."""
     m1 = np.uint64(0x5555555555555555)
     m2 = np.uint64(0x3333333333333333)
@@ -47,13 +50,13 @@ def _bit_count(word: np.uint64) -> int:
     word = word - ((word >> np.uint64(1)) & m1)
     word = (word & m2) + ((word >> np.uint64(2)) & m2)
     word = (word + (word >> np.uint64(4))) & m4
-    return int((word * np.uint64(0x0101010101010101)) >> np.uint64(56))
+    return np.int64((word * np.uint64(0x0101010101010101)) >> np.uint64(56))
 
 
 @compiled
-def _fair_binomial(words: NDArray[np.uint64], reader: NDArray[np.int64], trials: int) -> int:
+def _fair_binomial(words: NDArray[np.uint64], reader: NDArray[np.int64], trials: int | np.int64) -> np.int64:
     """Return a Binomial(trials, 1/2) variate: the ones among as many random bits."""
-    count = 0
+    count = np.int64(0)
     left = trials
     while left > 0 and reader[0] >= 0:
         word = next_word(words, reader)
@@ -65,16 +68,16 @@ def _fair_binomial(words: NDArray[np.uint64], reader: NDArray[np.int64], trials:
 
 
 @compiled
-def binomial(words: NDArray[np.uint64], reader: NDArray[np.int64], trials: int, keep: int) -> int:
+def binomial(words: NDArray[np.uint64], reader: NDArray[np.int64], trials: int | np.int64, keep: int) -> np.int64:
     """Return an exact Binomial(trials, keep/2^16) variate.
 
     Each trial compares a uniform binary fraction with keep/2^16 digit by digit; all trials that are still equal
     are advanced together, which takes two random bits a trial on average.
     """
     if keep >= KEEP_UNITS:
-        return trials
-    kept = 0
-    equal = trials
+        return np.int64(trials)
+    kept = np.int64(0)
+    equal = np.int64(trials)
     for digit in range(_KEEP_BITS - 1, -1, -1):
         if equal == 0:
             break

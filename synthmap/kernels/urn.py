@@ -158,24 +158,24 @@ def _untouched_cell(
     reader: NDArray[np.int64],
 ) -> int:
     """Return a uniform cell of position[first:last] that is neither occupied nor in `table`, and put it there."""
-    cell = first
+    cell = np.int64(first)
     while reader[0] >= 0:
         at = first + uniform_below(words, reader, last - first)
-        cell = at if position.size == 0 else int(position[at])
+        cell = np.int64(at if position.size == 0 else position[at])
         if not _contains(occupied, cell) and _insert(table, cell):
             break
-    return cell
+    return int(cell)
 
 
 @compiled
-def _contains(ascending: NDArray[np.int64], value: int) -> bool:
+def _contains(ascending: NDArray[np.int64], value: int | np.int64) -> bool:
     """Return whether `value` occurs in an ascending array."""
     at = np.searchsorted(ascending, value)
     return bool(at < ascending.size and ascending[at] == value)
 
 
 @compiled
-def _insert(table: NDArray[np.int64], value: int) -> bool:
+def _insert(table: NDArray[np.int64], value: int | np.int64) -> bool:
     """Add `value` to an open-addressing hash set; return False if it was there."""
     mask = table.size - 1
     at = (value * 0x9E3779B97F4A7C1) & mask

@@ -49,10 +49,13 @@ class Calibration:
 
 
 @compiled
-def _round_up(alpha: float) -> tuple[float, int]:
-    """Return (numerator, shift) of the next rational numerator/2^shift with about 16 significant bits."""
+def _round_up(alpha: float, workers: int) -> tuple[float, int]:
+    """Return (numerator, shift) of the next rational numerator/2^shift: 16 significant bits where the urn has room.
+
+    The urn counts each of the n + m `workers` as 2^shift units, which stay below 2^60.
+    """
     shift = 0
-    while alpha * 2.0**shift < 2.0 ** (MANTISSA_BITS - 1) and shift < MAX_SHIFT:
+    while alpha * 2.0**shift < 2.0 ** (MANTISSA_BITS - 1) and shift < MAX_SHIFT and workers * 2.0**shift < 2.0**59:
         shift += 1
     return max(1.0, math.ceil(alpha * 2.0**shift)), shift
 
@@ -71,7 +74,7 @@ def _accepts(
     keep_most: float = 0.0,
 ) -> tuple[float, float, int]:
     """Return (certified δ or 2, numerator, shift) of `alpha` rounded up."""
-    numerator, shift = _round_up(alpha)
+    numerator, shift = _round_up(alpha, n + m)
     value = certified(
         n, m, k, numerator / 2.0**shift, excess, keep, kept.number, kept.probability, adp, delta, keep_most
     )
@@ -236,7 +239,7 @@ def minimum_alpha(
         raise PrivacyParameterError(f"keep_most ({most:g}) must be at least keep and at most 1")
     excess = ratio_minus_one(epsilon)
     if cells == 1:  # one cell has no neighbours: the draw does not depend on any secret
-        numerator, shift = _round_up(min(float(size), 1.0 / excess))
+        numerator, shift = _round_up(min(float(size), 1.0 / excess), headcount + size)
         alpha = Fraction(int(numerator), 2**shift)
         return Calibration(alpha, math.floor(excess * float(alpha)), 0.0, 0.0, 0.0, 0.0)
     bound = 0.0 if rule is Rule.PURE else delta

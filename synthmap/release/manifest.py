@@ -30,10 +30,16 @@ class ProbabilisticLoss(_Part):
 
 
 class Steps(_Part):
-    """The largest ε that each step of the mechanism takes at any destination, for one job."""
+    """What each step of the mechanism takes, for one job, at the destination where it takes most.
+
+    The two need not be of the same destination, so they need not add up to the total. Dropping never fails: all of δ
+    belongs to resampling.
+    """
 
     resampling_epsilon: float
+    resampling_delta: float
     dropping_epsilon: float
+    dropping_delta: float
 
 
 class Privacy(_Part):
@@ -116,6 +122,7 @@ class Software(_Part):
     """What made the release."""
 
     synthmap: str
+    source: str
     python: str
     packages: dict[str, str]
 

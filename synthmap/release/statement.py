@@ -26,7 +26,7 @@ def statement(manifest: Manifest) -> str:
             f"δ = {privacy.pdp_cells.delta_destination:.3g} for a destination, "
             f"{privacy.pdp_cells.delta_table:.3g} for the whole table."
         )
-    lines.append(f"In odds: {odds(privacy.dp.epsilon)}")
+    lines.append(f"In odds: {odds(privacy.dp.epsilon, probabilistic=privacy.rule != 'adp')}")
     lines += [f"Assumed: {text}" for text in privacy.assumptions]
     lines += ["", "How much is prior, not data (mean share of a destination's synthetic workers):"]
     for part in manifest.plan.classes:
@@ -40,8 +40,17 @@ def statement(manifest: Manifest) -> str:
     return "\n".join(lines)
 
 
-def odds(epsilon: float) -> str:
-    """Return in words how far the table can move an attacker's belief about one worker's home."""
+def odds(epsilon: float, *, probabilistic: bool) -> str:
+    """Return in words how far the table can move an attacker's belief about one worker's home.
+
+    Only probabilistic DP bounds beliefs outside an event of probability δ; (ε, δ)-DP bounds
+    only the probabilities of events.
+    """
+    if not probabilistic:
+        return (
+            f"any event is at most {math.exp(min(epsilon, 700.0)):.4g} times as likely, plus δ, whether a worker lives "
+            "here or there. This rule does not bound how often one belief moves by more than that."
+        )
     ratio = math.exp(min(epsilon, 700.0))
     before = 0.01
     after = before * ratio / (before * ratio + 1 - before)

@@ -1,4 +1,4 @@
-"""Verification of a release: hashes, sums, invariants and the certificate of its noise."""
+"""Verification of a release: hashes, sums, invariants, and the promise against the plan."""
 
 import hashlib
 from collections.abc import Callable

@@ -91,11 +91,12 @@ def test_the_workers_of_a_killed_run_die_with_it(start, make_spec, tmp_path, lef
     assert left_in(tmp_path / "store") == [found.release]
 
 
+@pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 @pytest.mark.parametrize("scheduler", ["threads", "processes"])
-def test_an_interrupted_run_cleans_up_after_itself(start, tmp_path, left_in, scheduler):
+def test_an_interrupted_run_cleans_up_after_itself(start, tmp_path, left_in, scheduler, sign):
     process = start(scheduler)
     wait_for(lambda: any(tmp_path.glob(MOMENTS["the table is read"])), process)
-    process.send_signal(signal.SIGINT)
+    process.send_signal(sign)
     assert process.wait(60) != 0
     assert left_in(tmp_path / "scratch") == []
     assert left_in(tmp_path / "store") == []

@@ -11,6 +11,7 @@ from synthmap.confidential.table import read_table
 from synthmap.errors import (
     ConfidentialDataError,
     ConfigurationError,
+    UnknownZoneError,
 )
 from synthmap.geography.zones import Zones
 
@@ -279,3 +280,9 @@ def test_cut_gzip_is_always_refused(zones: Zones, write: Write) -> None:
     for cut in (*range(1, 40), *range(len(PACKED) - 40, len(PACKED))):
         with pytest.raises(ConfidentialDataError):
             rows(long(write(PACKED[:cut], "jobs.csv.gz")), zones)
+
+
+def test_origins_that_only_lack_zeros_are_not_elsewhere(zones: Zones, write: Write) -> None:
+    path = write("d,o,n\n01,1,987654\n02,far,3\n")
+    refusal(long(path), zones, "leading zeros", "'1'", kind=UnknownZoneError, outside="elsewhere")
+    assert rows(long(write("d,o,n\n02,far,3\n", "far.csv")), zones, outside="elsewhere") == [("02", "elsewhere", 3)]
