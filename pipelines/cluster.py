@@ -11,6 +11,8 @@ from distributed import Client, LocalCluster
 
 from synthmap.errors import ConfigurationError
 
+PATIENCE_SECONDS = 30.0  # for the first worker of a cluster that is already there
+
 # a local cluster answers its own tasks only: no status pages, and ports that two runs never share
 _NO_PAGES: dict[str, list[str]] = {"distributed.scheduler.http.routes": [], "distributed.worker.http.routes": []}
 
@@ -69,7 +71,7 @@ def connect(scheduler: str, workers: int | None = None) -> Iterator[Client]:
         ) from None
     with client:
         try:
-            client.wait_for_workers(1, timeout=30)
+            client.wait_for_workers(1, timeout=PATIENCE_SECONDS)
         except TimeoutError:
             raise ConfigurationError(f"scheduler ({scheduler}) must have at least one worker; none came") from None
         yield client
