@@ -108,7 +108,7 @@ def _prepared(spec: Spec, scheduler: str, progress: Progress) -> Iterator[tuple[
             raise VintageError(
                 f"{table.path.name}: vintage ({table.vintage}) must be that of the zones ({spec.zones.vintage})"
             )
-    with connect(scheduler) as client, scratch(spec.run.scratch) as directory:
+    with scratch(spec.run.scratch) as directory, connect(scheduler) as client:
         progress("zones", 0, 1)
         region = make_region(read_zones(spec.zones))
         settings_of(spec, region)

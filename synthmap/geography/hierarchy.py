@@ -1,6 +1,7 @@
 """A binary tree over the zones that follows the parent levels: every node is a contiguous range of ranks."""
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -12,6 +13,7 @@ from synthmap.errors import GeographyError
 from synthmap.geography.distance import EARTH_KM, unit_vectors
 from synthmap.geography.zones import Zones
 
+LEVEL_SLOTS = 8
 LARGEST_WEIGHT = 2**38  # times the prior's 2^20 units, over 1 − elsewhere share ≥ 0.1, below 2^62
 
 
@@ -32,7 +34,7 @@ class ZoneTree(NamedTuple):
         Weight of all zones of lower rank.
     level_start : tuple of ndarray of int32
         For each parent level, coarsest first, and the zones themselves: ranks at which a unit starts,
-        then the number of zones.
+        then the number of zones. Filled up with empty arrays, see `slots`.
     level_centre, level_spread : tuple of ndarray of float64, shapes (units, 3) and (units,)
         For each of these levels, `centre` and `spread` of its units.
     """
@@ -85,7 +87,17 @@ def build_tree(zones: Zones) -> ZoneTree:
     points = unit_vectors(zones.longitude, zones.latitude)
     start, stop, right, centre, radius, spread = _build(coarsest, zones.weight, points)
     centres, spreads = zip(*(_units(points, zones.weight, unit) for unit in starts), strict=True)
-    return ZoneTree(start, stop, right, centre, radius, spread, cumulative, tuple(starts), centres, spreads)
+    levels = (slots(starts), slots(centres), slots(spreads))
+    return ZoneTree(start, stop, right, centre, radius, spread, cumulative, *levels)
+
+
+def slots(arrays: Sequence[NDArray[Any]]) -> tuple[NDArray[Any], ...]:
+    """Return `arrays` filled up with empty ones to `LEVEL_SLOTS`.
+
+    Compiled code depends on the length of a tuple; so one compilation serves any usual number of levels.
+    """
+    empty = np.empty((0, *arrays[0].shape[1:]), arrays[0].dtype)
+    return (*arrays, *[empty] * (LEVEL_SLOTS - len(arrays)))
 
 
 def _units(

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from synthmap.geography.distance import unit_vectors
-from synthmap.geography.hierarchy import ZoneTree, build_tree
+from synthmap.geography.hierarchy import ZoneTree, build_tree, slots
 from synthmap.geography.zones import ELSEWHERE, Zones
 
 _TREE_FIELDS = ("start", "stop", "right", "centre", "radius", "spread", "cumulative")
@@ -73,7 +73,7 @@ def write_region(region: Region, directory: Path) -> None:
     for name in _TREE_FIELDS:
         np.save(directory / f"tree-{name}.npy", getattr(tree, name))
     for name in _LEVEL_FIELDS:
-        for i, values in enumerate(getattr(tree, name)):
+        for i, values in enumerate(getattr(tree, name)[: len(zones.levels) + 1]):
             np.save(directory / f"{name}-{i}.npy", values)
 
 
@@ -102,7 +102,7 @@ def open_region(directory: Path) -> Region:
         np.load(directory / f"tree-{name}.npy", mmap_mode="c") for name in _TREE_FIELDS
     )
     each = {
-        name: tuple(np.load(directory / f"{name}-{i}.npy", mmap_mode="c") for i in range(len(levels) + 1))
+        name: slots([np.load(directory / f"{name}-{i}.npy", mmap_mode="c") for i in range(len(levels) + 1)])
         for name in _LEVEL_FIELDS
     }
     tree = ZoneTree(start, stop, right, centre, radius, spread, cumulative, **each)

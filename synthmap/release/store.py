@@ -74,8 +74,8 @@ def _working_directory(place: Path, what: str, prefix: str, name: str) -> Iterat
         try:
             yield directory
         finally:
-            _remove(directory)
-            lock.unlink(missing_ok=True)
+            if _remove(directory):
+                lock.unlink(missing_ok=True)
 
 
 def _hold(lock: Path) -> BinaryIO:
@@ -91,13 +91,14 @@ def _hold(lock: Path) -> BinaryIO:
         held.close()
 
 
-def _remove(directory: Path) -> None:
-    """Remove a directory, also while a cancelled task still writes a last file in it."""
+def _remove(directory: Path) -> bool:
+    """Remove a directory, also while a cancelled task still writes a last file in it; return whether it is gone."""
     for _ in range(100):
         shutil.rmtree(directory, ignore_errors=True)
         if not directory.exists():
-            return
+            return True
         time.sleep(0.01)
+    return False
 
 
 def sweep(place: Path, prefix: str) -> None:
@@ -106,8 +107,8 @@ def sweep(place: Path, prefix: str) -> None:
         try:
             with lock.open("rb+") as handle:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                _remove(lock.with_name(lock.name.removesuffix(_LOCK)))
-                lock.unlink(missing_ok=True)
+                if _remove(lock.with_name(lock.name.removesuffix(_LOCK))):
+                    lock.unlink(missing_ok=True)
         except OSError:
             continue  # another process works there, or another user's
 
