@@ -76,7 +76,7 @@ def reference_zero_sample_alpha(
 
     **Guarantee**: none. The rule bounds one value of a probability mass, continued between the integers,
     where a tail is needed. It is unsound for one-worker destinations, the commonest kind in block data:
-    with n = m = 1, k = 2, ε = 8.889, δ = 5.5e-4 it accepts α = 1.576e-5 while the true failure
+    with n = m = 1, k = 2, ε = 8.889, δ = 5.52e-4 it accepts α = 1.576e-5 while the true failure
     probability is 0.99998. Use it to compare with what was published, never to certify;
     `synthmap.privacy.calibration.minimum_alpha` certifies.
 
