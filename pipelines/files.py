@@ -28,21 +28,29 @@ def write_part(path: Path, table: SyntheticCounts, region: Region, segments: tup
 
 
 def write_zones(path: Path, region: Region, *, elsewhere: bool) -> None:
-    """Write the zones as GeoParquet (points, WGS 84); everywhere else gets a row without geometry."""
+    """Write the zones as GeoParquet, WGS 84: polygons where they are known, else points.
+
+    The columns longitude and latitude are the internal points; everywhere else gets a row without either.
+    """
     import geopandas
     import pandas as pd
 
     zones = region.zones
-    points = geopandas.points_from_xy(zones.longitude, zones.latitude, crs="EPSG:4326")
-    frame = geopandas.GeoDataFrame({"id": zones.ids.to_pandas()}, geometry=points)
+    if zones.shapes is None:
+        drawn = geopandas.GeoSeries.from_xy(zones.longitude, zones.latitude, crs="EPSG:4326")
+    else:
+        drawn = geopandas.GeoSeries.from_wkb(zones.shapes.to_numpy(zero_copy_only=False), crs="EPSG:4326")
+    frame = geopandas.GeoDataFrame({"id": zones.ids.to_pandas()}, geometry=drawn)
     for level, parent in zip(zones.levels, zones.parents, strict=True):
         frame[level] = parent.to_pandas()
     frame["weight"] = zones.weight
+    frame["longitude"], frame["latitude"] = zones.longitude, zones.latitude
     frame = frame.iloc[np.argsort(region.position[:-1])].reset_index(drop=True)
     if elsewhere:
         extra = geopandas.GeoDataFrame({"id": [str(region.names[-1])], "weight": [0]}, geometry=[None], crs="EPSG:4326")
         frame = pd.concat([frame, extra], ignore_index=True)
-    frame[["id", *zones.levels, "weight", "geometry"]].to_parquet(path, compression="zstd", row_group_size=ROW_GROUP)
+    columns = ["id", *zones.levels, "weight", "longitude", "latitude", "geometry"]
+    frame[columns].to_parquet(path, compression="zstd", row_group_size=ROW_GROUP)
 
 
 def write_plan(path: Path, plan: Plan, region: Region, segments: int) -> None:

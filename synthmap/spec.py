@@ -28,6 +28,15 @@ class Weights(_Section):
     vintage: str
 
 
+class Shapes(_Section):
+    """A public layer with one polygon a zone, joined by id: what a map draws, where the zones file has only points."""
+
+    path: Path
+    id: str
+    vintage: str
+    layer: str | None = None
+
+
 class ZonesSpec(_Section):
     """Where the zones lie and which columns say what."""
 
@@ -39,11 +48,12 @@ class ZonesSpec(_Section):
     latitude: str | None = None
     weight: str | None = None
     weights: Weights | None = None
+    shapes: Shapes | None = None
     layer: str | None = None
 
     @model_validator(mode="after")
     def _levels(self) -> Self:
-        if taken := {"", "id", "weight", "geometry"} & set(self.levels or ()):
+        if taken := {"", "id", "weight", "longitude", "latitude", "geometry"} & set(self.levels or ()):
             raise ValueError(f"zones.levels ({', '.join(sorted(taken))}) must have names of their own")
         return self
 
@@ -186,11 +196,12 @@ def _anchored(spec: Spec, base: Path) -> Spec:
     def update(section: BaseModel, **paths: Path | None) -> dict[str, Path]:
         return {key: base / value for key, value in paths.items() if value is not None}
 
-    weights = spec.zones.weights
+    weights, shapes = spec.zones.weights, spec.zones.shapes
     zones = spec.zones.model_copy(
         update={
             **update(spec.zones, path=spec.zones.path),
             "weights": weights and weights.model_copy(update=update(weights, path=weights.path)),
+            "shapes": shapes and shapes.model_copy(update=update(shapes, path=shapes.path)),
         }
     )
     tables = [t.model_copy(update=update(t, path=t.path)) for t in spec.tables]

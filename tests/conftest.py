@@ -92,7 +92,13 @@ def small_release(tmp_path: Path) -> Callable[..., Path]:
                 else pa.table(dict(zip(columns, zip(*rows, strict=True), strict=True)))
             )
             pq.write_table(table, directory / "od" / f"part-{i:05}.parquet")
-        pq.write_table(pa.table({"id": zones}), directory / "zones.parquet")
+        places = {
+            "id": zones,
+            "weight": [1] * len(zones),
+            "longitude": [1.0] * len(zones),
+            "latitude": [50.0] * len(zones),
+        }
+        pq.write_table(pa.table(places), directory / "zones.parquet")
         usual = {
             "destination": ["01", "03"],
             "headcount": [4, 5],

@@ -6,7 +6,6 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-import shapely
 from numpy.typing import NDArray
 
 from synthmap.analysis.table import ODTable
@@ -53,15 +52,14 @@ class PublishedPlan:
 def read_zones_of(directory: Path, manifest: Manifest) -> Zones:
     """Return the zones of a release, in canonical order."""
     levels = manifest.zones.levels
-    table = _read(directory / "zones.parquet", ["id", *levels, "weight", "geometry"])
+    table = _read(directory / "zones.parquet", ["id", *levels, "weight", "longitude", "latitude"])
     ids = table["id"].cast(pa.string()).combine_chunks()
     inside = np.asarray(ids.to_numpy(zero_copy_only=False) != ELSEWHERE)
     table = table.filter(pa.array(inside))
-    points = shapely.from_wkb(table["geometry"].to_numpy())
     return canonical(
         ids=_text(table, "id"),
-        longitude=shapely.get_x(points),
-        latitude=shapely.get_y(points),
+        longitude=table["longitude"].to_numpy(),
+        latitude=table["latitude"].to_numpy(),
         weight=table["weight"].to_numpy(),
         levels=tuple(levels),
         parents=tuple(_text(table, level) for level in levels),

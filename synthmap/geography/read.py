@@ -4,33 +4,24 @@ Ids stay text from end to end. A file that stores them as numbers is refused, be
 zeros are already lost; only CSV, which has no types, is read as text whatever it looks like.
 """
 
-import csv
-import gzip
-import zlib
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-import geopandas as gpd
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.csv as pacsv
-import pyarrow.parquet as pq
-import pyogrio
-import pyproj
-import shapely
 from numpy.typing import NDArray
 
 from synthmap.errors import GeographyError, VintageError
+from synthmap.geography.columns import column_names, is_csv, read_content
+from synthmap.geography.shapes import points_inside, polygons
 from synthmap.geography.zones import Zones, canonical, some_of
 from synthmap.spec import Weights, ZonesSpec
 
 CROSSWALK_IDS = {"tabblk2010": "2010", "tabblk2020": "2020"}
 CROSSWALK_LEVELS = ("st", "cty", "trct", "bgrp")
 LARGEST_TOTAL = 2**53
-_GEOMETRY_TYPES = (0, 3, 4, 6)  # Point, Polygon, MultiPoint, MultiPolygon
 
 
 @dataclass(frozen=True)
@@ -42,15 +33,6 @@ class _Layout:
     coordinates: tuple[str, str] | None
     weight: str | None
     crosswalk: bool
-
-
-@dataclass(frozen=True)
-class _Content:
-    """Columns of one file and, where asked for, its geometries and their CRS."""
-
-    table: pa.Table
-    geometry: NDArray[np.object_] | None = None
-    crs: object = None
 
 
 def read_zones(spec: ZonesSpec) -> Zones:
@@ -88,16 +70,19 @@ def read_zones(spec: ZonesSpec) -> Zones:
     gives a point inside it (a centroid may lie outside), computed in the layer's own CRS and then
     transformed to WGS 84.
 
+    *Shapes*: polygons of the layer, or of the separate file ``zones.shapes``, are kept to be drawn; nothing
+    else depends on them.
+
     *Weights*: 1 for every zone if the spec names none. Whole numbers are kept. If any weight has a
     fraction, all are multiplied by the smallest power of ten (at least 1) that brings the largest
     to a million or more, then rounded half up.
     """
-    names = _column_names(spec.path, spec.layer)
+    names = column_names(spec.path, spec.layer)
     layout = _layout(spec, names)
     _check_vintages(spec, layout)
     wanted = [layout.id, *layout.levels, *(layout.coordinates or ())]
     wanted += [layout.weight] if layout.weight else []
-    content = _content(spec.path, spec.layer, names, wanted, geometry=not layout.coordinates)
+    content = read_content(spec.path, spec.layer, names, wanted, geometry=not layout.coordinates)
     table = content.table
     ids = _text(spec.path, table, layout.id)
     if len(ids) == 0:
@@ -105,8 +90,10 @@ def read_zones(spec: ZonesSpec) -> Zones:
     parents = [_text(spec.path, table, level) for level in layout.levels]
     if layout.crosswalk:
         parents = _without_nines(parents)
+    shapes = _joined_shapes(spec, ids)
     if layout.coordinates is None:
-        longitude, latitude = _points(spec.path, ids, content)
+        longitude, latitude = points_inside(spec.path, ids, content)
+        shapes = shapes or polygons(spec.path, ids, content)
     else:
         longitude, latitude = (
             _numbers(spec.path, table, name, ids, "zone without coordinates") for name in layout.coordinates
@@ -119,6 +106,7 @@ def read_zones(spec: ZonesSpec) -> Zones:
         levels=layout.levels,
         parents=tuple(parents),
         vintage=spec.vintage,
+        shapes=shapes,
     )
 
 
@@ -136,7 +124,7 @@ def _layout(spec: ZonesSpec, names: Sequence[str]) -> _Layout:
         coordinates = (spec.longitude, spec.latitude)
     elif {"blklondd", "blklatdd"} <= set(names) and crosswalk:
         coordinates = ("blklondd", "blklatdd")
-    elif _is_csv(spec.path):
+    elif is_csv(spec.path):
         raise GeographyError(
             f"zones.longitude and zones.latitude must name columns of {spec.path}; columns found: {', '.join(names)}"
         )
@@ -154,11 +142,12 @@ def _check_vintages(spec: ZonesSpec, layout: _Layout) -> None:
             f"zones.vintage ({spec.vintage}) must contain {year}: the column {layout.id} of "
             f"{spec.path} holds the blocks of {year}; name that vintage or use another crosswalk"
         )
-    if spec.weights is not None and spec.weights.vintage != spec.vintage:
-        raise VintageError(
-            f"zones.weights.vintage ({spec.weights.vintage}) must be zones.vintage "
-            f"({spec.vintage}); use weights counted on the same zones"
-        )
+    for name, other in (("weights", spec.weights), ("shapes", spec.shapes)):
+        if other is not None and other.vintage != spec.vintage:
+            raise VintageError(
+                f"zones.{name}.vintage ({other.vintage}) must be zones.vintage ({spec.vintage}); "
+                f"use {name} of the same zones"
+            )
 
 
 def _without_nines(parents: Sequence[pa.StringArray]) -> list[pa.StringArray]:
@@ -182,23 +171,35 @@ def _weight(spec: ZonesSpec, layout: _Layout, table: pa.Table, ids: pa.StringArr
     return np.ones(len(ids), np.int64)
 
 
-def _joined_weight(weights: Weights, ids: pa.StringArray) -> NDArray[np.float64]:
+def _joined_weight(spec: Weights, ids: pa.StringArray) -> NDArray[np.float64]:
     """Return the weight of every zone from the separate table, whose other ids do not matter."""
-    names = _column_names(weights.path, None)
-    table = _content(weights.path, None, names, [weights.id, weights.column]).table
-    keys = _text(weights.path, table, weights.id)
+    table = read_content(spec.path, None, column_names(spec.path, None), [spec.id, spec.column]).table
+    place = _places(spec.path, _text(spec.path, table, spec.id), spec.id, ids, f"a weight in column {spec.column}")
+    return _numbers(spec.path, table.take(place), spec.column, ids, "zone without weight")
+
+
+def _joined_shapes(spec: ZonesSpec, ids: pa.StringArray) -> pa.Array | None:
+    """Return the shape of every zone from the separate layer, whose other ids do not matter."""
+    if spec.shapes is None:
+        return None
+    path, name = spec.shapes.path, spec.shapes.id
+    found = read_content(path, spec.shapes.layer, column_names(path, spec.shapes.layer), [name], geometry=True)
+    place = _places(path, _text(path, found.table, name), name, ids, "a shape")
+    shapes = None if found.geometry is None else found.geometry[place.to_numpy()]
+    return polygons(path, ids, replace(found, geometry=shapes))
+
+
+def _places(path: Path, keys: pa.StringArray, name: str, ids: pa.StringArray, what: str) -> pa.Array:
+    """Return the row of every zone in the other file, or refuse ids that are there twice or not at all."""
     counts = pc.value_counts(keys)
     twice = counts.field("values").filter(pc.greater(counts.field("counts"), 1))
     if len(twice):
-        raise GeographyError(f"{weights.path}: ids of column {weights.id} must be unique; not so {some_of(twice)}")
+        raise GeographyError(f"{path}: ids of column {name} must be unique; not so {some_of(twice)}")
     place = pc.index_in(ids, value_set=keys)
     if place.null_count:
         missing = ids.filter(pc.is_null(place))
-        raise GeographyError(
-            f"{weights.path}: every zone must have a weight in column {weights.column}; "
-            f"{len(missing)} are missing: {some_of(missing)}"
-        )
-    return _numbers(weights.path, table.take(place), weights.column, ids, "zone without weight")
+        raise GeographyError(f"{path}: every zone must have {what}; {len(missing)} are missing: {some_of(missing)}")
+    return place
 
 
 def _whole(ids: pa.StringArray, weight: NDArray[np.float64]) -> NDArray[np.int64]:
@@ -215,29 +216,6 @@ def _whole(ids: pa.StringArray, weight: NDArray[np.float64]) -> NDArray[np.int64
             scale *= 10
         weight = np.floor(weight * scale + 0.5)
     return weight.astype(np.int64)
-
-
-def _points(path: Path, ids: pa.StringArray, content: _Content) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return longitude and latitude of a point inside every geometry, degrees, WGS 84."""
-    geometry = content.geometry
-    if geometry is None:
-        raise GeographyError(f"{path} must have a geometry; without one name zones.longitude and zones.latitude")
-    if content.crs is None:
-        raise GeographyError(f"{path} must say its coordinate reference system (CRS); set it and save the file again")
-    bare = ids.filter(pa.array(shapely.is_missing(geometry) | shapely.is_empty(geometry)))
-    if len(bare):
-        raise GeographyError(f"{path}: zone without coordinates: {len(bare)} geometries are empty: {some_of(bare)}")
-    odd = ids.filter(pa.array(~np.isin(shapely.get_type_id(geometry), _GEOMETRY_TYPES)))
-    if len(odd):
-        raise GeographyError(f"{path}: zones must be points or polygons; not so {some_of(odd)}")
-    with _readable(path):
-        inner = shapely.point_on_surface(geometry)
-        x, y = shapely.get_x(inner), shapely.get_y(inner)
-        crs = pyproj.CRS.from_user_input(content.crs)
-        if crs.to_epsg() == 4326:
-            return x, y  # GeoPandas and GDAL keep longitude first, whatever the CRS says
-        x, y = pyproj.Transformer.from_crs(crs, 4326, always_xy=True).transform(x, y)
-    return np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
 
 
 def _text(path: Path, table: pa.Table, name: str) -> pa.StringArray:
@@ -271,101 +249,3 @@ def _numbers(path: Path, table: pa.Table, name: str, ids: pa.StringArray, proble
     if len(missing):
         raise GeographyError(f"{path}: {problem}: {len(missing)} have no value in column {name}: {some_of(missing)}")
     return values
-
-
-def _is_csv(path: Path) -> bool:
-    return path.name.lower().endswith((".csv", ".csv.gz"))
-
-
-def _is_parquet(path: Path) -> bool:
-    return path.suffix.lower() in (".parquet", ".geoparquet")
-
-
-@contextmanager
-def _readable(path: Path) -> Iterator[None]:
-    """Turn every fault of a reading library into one error that names the file."""
-    faults = (
-        OSError, EOFError, ValueError, zlib.error, csv.Error, pa.ArrowException,
-        pyogrio.errors.DataSourceError, pyogrio.errors.DataLayerError, shapely.GEOSException,
-        pyproj.exceptions.ProjError,
-    )  # fmt: skip
-    try:
-        yield
-    except faults as fault:
-        reason = str(fault).strip().split("\n")[0]
-        raise GeographyError(
-            f"{path} must be a readable file in the format of its ending, text in UTF-8: {reason}"
-        ) from None
-
-
-def _column_names(path: Path, layer: str | None) -> list[str]:
-    """Return the names of the columns in the file."""
-    if not path.exists():
-        raise GeographyError(f"{path} must be a file; there is none of that name")
-    with _readable(path):
-        if _is_csv(path):
-            return _csv_header(path)
-        if _is_parquet(path):
-            return [str(name) for name in pq.read_schema(path).names]
-        layers = [str(name) for name in pyogrio.list_layers(path)[:, 0]]
-        if layer is None and len(layers) > 1:
-            raise GeographyError(f"{path} must have one layer; name one as zones.layer: {', '.join(layers)}")
-        return [str(name) for name in pyogrio.read_info(path, layer=layer)["fields"]]
-
-
-def _csv_header(path: Path) -> list[str]:
-    """Return the first line of a CSV file, split; a byte order mark is no part of it."""
-    opened = gzip.open if path.name.lower().endswith(".gz") else open
-    with opened(path, "rt", encoding="utf-8-sig", newline="") as lines:
-        names = next(csv.reader(lines), [])
-    if not names:
-        raise GeographyError(f"{path} must start with a line of column names; it is empty")
-    if len(set(names)) < len(names):
-        raise GeographyError(f"{path}: column names must be unique")
-    return names
-
-
-def _content(path: Path, layer: str | None, names: list[str], wanted: list[str], *, geometry: bool = False) -> _Content:
-    """Return the `wanted` columns, CSV as text and others as stored, and perhaps the geometries."""
-    columns = list(dict.fromkeys(wanted))
-    missing = [name for name in columns if name not in names]
-    if missing:
-        raise GeographyError(f"{path} must have the column {', '.join(missing)}; columns found: {', '.join(names)}")
-    with _readable(path):
-        if _is_csv(path):
-            return _Content(_csv(path, columns))
-        if _is_parquet(path):
-            return _parquet(path, columns, geometry=geometry)
-        return _layer(path, layer, columns, geometry=geometry)
-
-
-def _csv(path: Path, columns: list[str]) -> pa.Table:
-    """Return columns of a CSV file as text, nothing interpreted."""
-    return pacsv.read_csv(
-        path,
-        parse_options=pacsv.ParseOptions(newlines_in_values=True),
-        convert_options=pacsv.ConvertOptions(
-            include_columns=columns,
-            column_types=dict.fromkeys(columns, pa.string()),
-            strings_can_be_null=False,
-        ),
-    )
-
-
-def _parquet(path: Path, columns: list[str], *, geometry: bool) -> _Content:
-    """Return columns of a Parquet file, with geometries if it is a GeoParquet file."""
-    table = pq.read_table(path, columns=columns, partitioning=None)
-    if not geometry or b"geo" not in (pq.read_schema(path).metadata or {}):
-        return _Content(table)
-    points = gpd.read_parquet(path).geometry
-    return _Content(table, points.to_numpy(), points.crs)
-
-
-def _layer(path: Path, layer: str | None, columns: list[str], *, geometry: bool) -> _Content:
-    """Return columns, and perhaps geometries, of a GIS layer."""
-    meta, table = pyogrio.read_arrow(path, layer=layer, columns=columns, read_geometry=geometry)
-    name = meta["geometry_name"] or "wkb_geometry"
-    if not geometry or name not in table.column_names:
-        return _Content(table)
-    shapes = shapely.from_wkb(table.column(name).to_numpy())
-    return _Content(table.drop_columns([name]), shapes, meta["crs"])

@@ -64,6 +64,8 @@ def write_region(region: Region, directory: Path) -> None:
         "weight": zones.weight,
         **{f"parent {i}": parent for i, parent in enumerate(zones.parents)},
     }
+    if zones.shapes is not None:
+        columns["shape"] = zones.shapes
     table = pa.table(columns).replace_schema_metadata({"vintage": zones.vintage, "levels": "\n".join(zones.levels)})
     with (
         pa.OSFile(str(directory / "zones.arrow"), "wb") as sink,
@@ -97,6 +99,7 @@ def open_region(directory: Path) -> Region:
         levels=levels,
         parents=tuple(column(f"parent {i}") for i in range(len(levels))),
         vintage=metadata[b"vintage"].decode(),
+        shapes=column("shape") if "shape" in table.column_names else None,
     )
     start, stop, right, centre, radius, spread, cumulative = (
         np.load(directory / f"tree-{name}.npy", mmap_mode="c") for name in _TREE_FIELDS

@@ -34,6 +34,8 @@ class Zones:
         For each level, the parent's id of every zone.
     vintage : str
         Which edition of the geography the ids belong to.
+    shapes : pyarrow.BinaryArray or None
+        WKB in WGS 84 to draw the zones by; None where only their points are known.
     """
 
     ids: pa.StringArray
@@ -43,6 +45,7 @@ class Zones:
     levels: tuple[str, ...]
     parents: tuple[pa.StringArray, ...]
     vintage: str
+    shapes: pa.BinaryArray | None = None
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -88,6 +91,7 @@ def canonical(
     levels: tuple[str, ...],
     parents: tuple[pa.StringArray, ...],
     vintage: str,
+    shapes: pa.BinaryArray | None = None,
 ) -> Zones:
     """Return the zones in canonical order, after checking ids and coordinates.
 
@@ -116,6 +120,7 @@ def canonical(
         levels=levels,
         parents=tuple(p.take(take) for p in parents),
         vintage=vintage,
+        shapes=None if shapes is None else shapes.take(take),
     )
 
 

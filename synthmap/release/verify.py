@@ -47,15 +47,27 @@ def verify(directory: Path) -> Verified:
     ReleaseCorruptError
         On the first rule that is broken, naming it and the file.
     """
-    manifest = read_manifest(directory)
-    if directory.name != manifest.release and not directory.name.startswith(".partial-"):
-        raise ReleaseCorruptError(f"directory ({directory.name}) must be named {manifest.release}")
-    _check_files(directory, manifest)
+    manifest = verify_files(directory)
     try:
         rows, workers, destinations = _check_table(directory, manifest)
     except (pa.ArrowException, OSError, KeyError):
         raise ReleaseCorruptError(f"{directory.name}: a Parquet file cannot be read") from None
     return Verified(manifest.release, len(manifest.files), rows, workers, destinations)
+
+
+def verify_files(directory: Path) -> Manifest:
+    """Return the manifest of the release in `directory` after checking its files' names, sizes and hashes.
+
+    Raises
+    ------
+    ReleaseNotFoundError, ReleaseCorruptError
+        As `verify`.
+    """
+    manifest = read_manifest(directory)
+    if directory.name != manifest.release and not directory.name.startswith(".partial-"):
+        raise ReleaseCorruptError(f"directory ({directory.name}) must be named {manifest.release}")
+    _check_files(directory, manifest)
+    return manifest
 
 
 def _check_files(directory: Path, manifest: Manifest) -> None:

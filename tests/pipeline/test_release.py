@@ -80,7 +80,7 @@ class TestMadeUpRegion:
         zones = geopandas.read_parquet(run(make_spec()).path / "zones.parquet")
         source = pl.read_parquet(region / "zones.parquet").sort("id")
         assert zones.crs.to_epsg() == 4326
-        assert list(zones.columns) == ["id", *LEVELS, "weight", "geometry"]
+        assert list(zones.columns) == ["id", *LEVELS, "weight", "longitude", "latitude", "geometry"]
         assert zones["id"].tolist() == source["id"].to_list()
         assert zones["weight"].tolist() == source["population"].to_list()
         assert zones["tract"].tolist() == source["tract"].cast(pl.String).to_list()
