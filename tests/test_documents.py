@@ -1,5 +1,6 @@
 """What the README and the notebooks show is run."""
 
+import os
 import re
 import subprocess
 import sys
@@ -23,7 +24,8 @@ def test_the_python_example_of_the_readme_runs(tmp_path):
 
 @pytest.mark.filterwarnings("default")  # Jupyter's own
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_notebook_runs_and_is_stored_without_outputs(path, tmp_path):
+def test_notebook_runs_and_is_stored_without_outputs(path, tmp_path, monkeypatch):
+    monkeypatch.setenv("SYNTHMAP_TEST_DATA", os.environ.get("SYNTHMAP_TEST_DATA", str(ROOT.parent / "shared" / "data")))
     notebook = nbformat.read(path, as_version=4)
     assert not any(cell.get("outputs") for cell in notebook.cells)
     NotebookClient(notebook, timeout=300, kernel_name="python3", resources={"metadata": {"path": tmp_path}}).execute()

@@ -1,0 +1,311 @@
+"""Error against ε, beside what a user would pick instead: ``python -m tests.benchmarks.alternatives``.
+
+Needs the optional extra ``alternatives`` (OpenDP, inf-tda). Same tables, same δ per destination, same adjacency: *one
+worker of one destination has another origin*, headcounts public. What the others promise is converted to it:
+
+* OpenDP's histograms protect adding or removing a record; a worker who moves is one of each, so the L1 sensitivity is 2
+  and the noise has scale 2/ε. Destinations are disjoint, so each gets the whole ε.
+* The stability histogram changes in at most 2 keys, by 1 each: d_in = (L0 2, L1 2, L∞ 1); its δ is for one destination.
+* inf-tda's "bounded" adjacency is the same replacement; it is run on each destination, its total public, ρ from (ε, δ).
+* What a method leaves negative or off the public headcount is projected onto it (nearest in L2, then by largest
+  remainders): post-processing, no ε. Methods that work on tracts are spread over zones by the public weights.
+
+Columns: worker-weighted mean absolute error of a destination's average commute (km); common part of commuters, tract to
+tract and tract to zone. Mean ± standard deviation over draws.
+"""
+
+import argparse
+import json
+import platform
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import astuple
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from synthmap.analysis.prior_world import prior_world, setting_of
+from synthmap.analysis.read import read_plan
+from synthmap.analysis.table import ODTable
+from synthmap.release.manifest import read_manifest
+from tests.benchmarks import worlds
+from tests.benchmarks.worlds import World
+
+Method = Callable[[World, float, float, np.random.Generator, Path], ODTable]
+EPSILONS = (1.0, 2.0, 4.0, 8.6)
+
+
+def projected(noisy: NDArray[np.float64], headcount: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return whole counts at least 0 that sum to each row's headcount: nearest in L2, then by largest remainders."""
+    ordered = -np.sort(-noisy, axis=1)
+    excess = (np.cumsum(ordered, axis=1) - headcount[:, None]) / np.arange(1, noisy.shape[1] + 1)
+    last = noisy.shape[1] - 1 - np.argmax((ordered > excess)[:, ::-1], axis=1)
+    real = np.maximum(noisy - excess[np.arange(len(noisy)), last][:, None], 0)
+    whole = np.floor(real).astype(np.int64)
+    short = headcount - whole.sum(axis=1)
+    rank = np.argsort(np.argsort(whole - real, axis=1, kind="stable"), axis=1)
+    return whole + (rank < short[:, None])
+
+
+def spread(world: World, counts: NDArray[np.int64], rng: np.random.Generator) -> ODTable:
+    """Return workers by area placed in zones of the area by public weight; shape (destinations, areas) in."""
+    order = np.argsort(world.area, kind="stable")
+    weight = np.append(world.zones.weight, 1).astype(float)[order]
+    cumulative = np.cumsum(weight)
+    first = np.searchsorted(world.area[order], np.arange(counts.shape[1] + 1))
+    before = np.append(0.0, cumulative)[first]
+    d, area = np.nonzero(counts)
+    workers = counts[d, area]
+    d, area = np.repeat(d, workers), np.repeat(area, workers)
+    empty = before[area + 1] == before[area]
+    at = before[area] + rng.random(area.size) * (before[area + 1] - before[area])
+    place = np.minimum(np.searchsorted(cumulative, at, side="right"), first[area + 1] - 1)
+    place[empty] = first[area[empty]]
+    return ODTable(order[place].astype(np.int32), world.destinations[d], np.ones(area.size, np.int64))
+
+
+def opendp_noise(counts: NDArray[np.int64], epsilon: float, *, floating: bool) -> NDArray[np.float64]:
+    """Return counts with OpenDP's Laplace noise (integers: the two-sided geometric), L1 sensitivity 2."""
+    import opendp.prelude as dp
+
+    dp.enable_features("contrib")
+    kind = float if floating else int
+    domain = dp.vector_domain(dp.atom_domain(T=float, nan=False) if floating else dp.atom_domain(T=int))
+    measurement = dp.m.make_laplace(domain, dp.l1_distance(T=kind), scale=2.0 / epsilon)
+    assert measurement.map(kind(2)) <= epsilon * (1 + 1e-9)
+    return np.array(measurement(counts.ravel().astype(kind).tolist()), float).reshape(counts.shape)
+
+
+def geometric_by_tract(world: World, epsilon: float, delta: float, rng: np.random.Generator, _: Path) -> ODTable:
+    noisy = opendp_noise(world.by_area, epsilon, floating=False)
+    return spread(world, projected(noisy, world.by_area.sum(axis=1)), rng)
+
+
+def laplace_by_tract(world: World, epsilon: float, delta: float, rng: np.random.Generator, _: Path) -> ODTable:
+    noisy = opendp_noise(world.by_area, epsilon, floating=True)
+    return spread(world, projected(noisy, world.by_area.sum(axis=1)), rng)
+
+
+def geometric_by_zone(world: World, epsilon: float, delta: float, rng: np.random.Generator, _: Path) -> ODTable:
+    """Noise on every zone, as numpy draws it: the law is OpenDP's, 5 µs a cell."""
+    ratio, zones = 1 - np.exp(-epsilon / 2), len(world.zones) + 1
+    order = np.argsort(world.table.destination, kind="stable")
+    starts = np.searchsorted(world.table.destination[order], world.destinations)
+    out = []
+    for d, low, high in zip(world.destinations, starts, np.append(starts[1:], order.size), strict=True):
+        rows = order[low:high]
+        noisy = (rng.geometric(ratio, zones) - rng.geometric(ratio, zones)).astype(float)
+        np.add.at(noisy, world.table.origin[rows], world.table.count[rows])
+        counts = projected(noisy[None, :], world.table.count[rows].sum(keepdims=True))[0]
+        origin = np.flatnonzero(counts).astype(np.int32)
+        out.append(ODTable(origin, np.full(origin.size, d, np.int32), counts[origin]))
+    return _joined(out)
+
+
+def stability(world: World, epsilon: float, delta: float, rng: np.random.Generator, _: Path) -> ODTable:
+    """OpenDP's stability histogram of occupied pairs; what it drops is drawn by the public weights."""
+    import opendp.prelude as dp
+
+    dp.enable_features("contrib")
+    space = (
+        dp.map_domain(dp.atom_domain(T=int), dp.atom_domain(T=int)),
+        dp.l01inf_distance(dp.absolute_distance(T=int)),
+    )
+
+    def make(threshold: int) -> object:
+        return dp.m.make_laplace_threshold(*space, scale=2.0 / epsilon, threshold=threshold)
+
+    threshold = next(t for t in range(1, 10_000) if make(t).map((2, 2, 1))[1] <= delta)
+    key = world.table.destination.astype(np.int64) * (len(world.zones) + 1) + world.table.origin
+    kept = make(threshold)(dict(zip(key.tolist(), world.table.count.tolist(), strict=True)))
+    pairs = np.array(list(kept), np.int64)
+    order = np.argsort(pairs)
+    destination, origin = pairs[order] // (len(world.zones) + 1), pairs[order] % (len(world.zones) + 1)
+    count = np.array(list(kept.values()), np.int64)[order]
+    weight = world.zones.weight / world.zones.weight.sum()
+    out = []
+    for d, headcount in zip(world.destinations, world.by_area.sum(axis=1), strict=True):
+        mine = slice(*np.searchsorted(destination, [d, d + 1]))
+        known = count[mine]
+        if known.sum() > headcount:
+            known = projected(known[None, :].astype(float), np.array([headcount]))[0]
+        drawn = rng.choice(weight.size, int(headcount - known.sum()), p=weight)
+        both = np.append(origin[mine], drawn).astype(np.int32)
+        workers = np.append(known, np.ones(drawn.size, np.int64))
+        out.append(ODTable(both, np.full(both.size, d, np.int32), workers))
+    return _joined(out)
+
+
+def top_down(world: World, epsilon: float, delta: float, rng: np.random.Generator, _: Path) -> ODTable:
+    """inf-tda on each destination: area within the next coarser level, then areas."""
+    import pandas as pd
+    from InfTDA import mechanism
+
+    noise = mechanism.make_gaussian_noise  # pandas 3 hands out read-only arrays, which OpenDP refuses: copy them
+    mechanism.make_gaussian_noise = lambda **scale: lambda values, made=noise(**scale): made(values.copy())
+    areas = world.by_area.shape[1]
+    above = _above(world)
+    levels = [above[a] for a in range(areas)], list(range(areas))
+    index = pd.MultiIndex.from_arrays(levels if len(set(levels[0])) > 1 else [levels[1], levels[1]])
+    out = np.zeros_like(world.by_area)
+    for i, counts in enumerate(world.by_area):
+        found = mechanism.inf_tda(pd.Series(counts.astype(np.int32), index=index), (float(epsilon), float(delta)), 1)
+        out[i, [key[-1] for key in found.index]] = found.to_numpy()
+    mechanism.make_gaussian_noise = noise
+    return spread(world, out, rng)
+
+
+def _above(world: World) -> NDArray[np.int32]:
+    """Return the unit of the next coarser level of each area."""
+    from synthmap.analysis.table import units_by_level
+
+    units = units_by_level(world.zones)
+    names = list(units)
+    coarser = names.index(world.level) + 1
+    out = np.zeros(int(world.area.max()) + 1, np.int32)
+    if coarser < len(names):
+        out[world.area] = units[names[coarser]]
+    return out
+
+
+def synthmap_auto(world: World, epsilon: float, delta: float, rng: np.random.Generator, place: Path) -> ODTable:
+    return world.released(place, epsilon=epsilon, delta=delta)
+
+
+def tract_cells(world: World, epsilon: float, delta: float, rng: np.random.Generator, place: Path) -> ODTable:
+    cells = int(np.unique(world.area[:-1]).size)
+    finest = None if world.level == "zone" else world.level
+    return world.released(
+        place, epsilon=epsilon, delta=delta, coarsening="distance", finest=finest, cells=cells, keep=1.0
+    )
+
+
+def icde_2008(world: World, epsilon: float, delta: float, rng: np.random.Generator, place: Path) -> ODTable:
+    """Distance cells, one α, dropping; noise by the exact certificate, since the published rule does not hold."""
+    finest = None if world.level == "zone" else world.level
+    cells = min(100, int(np.unique(world.area[:-1]).size))
+    return world.released(
+        place, epsilon=epsilon, delta=delta, coarsening="distance", finest=finest, cells=cells, keep="prior"
+    )
+
+
+def prior_alone(world: World, epsilon: float, delta: float, rng: np.random.Generator, place: Path) -> ODTable:
+    world.released(place, epsilon=epsilon, delta=delta, cells=1)
+    directory = max(place.glob("[!.]*"), key=lambda path: path.stat().st_mtime_ns)
+    manifest = read_manifest(directory)
+    plan = read_plan(directory, world.zones)
+    made = prior_world(setting_of(manifest, plan, world.zones), plan, int(rng.integers(2**31)))
+    assert made is not None
+    return made[0]
+
+
+def no_privacy(world: World, epsilon: float, delta: float, rng: np.random.Generator, _: Path) -> ODTable:
+    """Each destination's workers drawn from its own true table: what resampling alone costs."""
+    order = np.argsort(world.table.destination, kind="stable")
+    count, destination = world.table.count[order], world.table.destination[order]
+    starts = np.searchsorted(destination, world.destinations)
+    parts = [rng.multinomial(part.sum(), part / part.sum()) for part in np.split(count, starts[1:])]
+    return ODTable(world.table.origin[order], destination, np.concatenate(parts))
+
+
+def _joined(tables: list[ODTable]) -> ODTable:
+    return ODTable(*(np.concatenate([getattr(t, name) for t in tables]) for name in ("origin", "destination", "count")))
+
+
+METHODS: dict[str, Method] = {
+    "synthmap, planned": synthmap_auto,
+    "synthmap, tract cells, one alpha": tract_cells,
+    "ICDE 2008: distance cells, dropping": icde_2008,
+    "OpenDP geometric, tracts": geometric_by_tract,
+    "OpenDP Laplace, tracts": laplace_by_tract,
+    "geometric, zones": geometric_by_zone,
+    "OpenDP stability histogram, zones": stability,
+    "inf-tda top-down, tracts": top_down,
+    "prior alone": prior_alone,
+    "no privacy, resampled": no_privacy,
+}
+CONSTANT = {"prior alone", "no privacy, resampled"}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--world", choices=(worlds.RHODE_ISLAND, worlds.DISTRICT, worlds.LEEDS, worlds.MADE_UP))
+    parser.add_argument("--draws", type=int, default=5)
+    parser.add_argument("--delta", type=float, default=1e-5)
+    parser.add_argument("--epsilon", type=float, nargs="+", default=list(EPSILONS))
+    parser.add_argument("--method", nargs="+", choices=list(METHODS), default=list(METHODS))
+    parser.add_argument("--output", type=Path, help="Folder for alternatives-<world>.json and .png.")
+    chosen = parser.parse_args()
+    for name in [chosen.world] if chosen.world else [worlds.RHODE_ISLAND, worlds.DISTRICT, worlds.LEEDS]:
+        with tempfile.TemporaryDirectory() as directory:
+            _run(worlds.world(name, Path(directory)), chosen, Path(directory))
+
+
+def _run(world: World, chosen: argparse.Namespace, directory: Path) -> None:
+    print(f"\n{world.name}: {world.table.count.sum():,} workers, {world.destinations.size:,} destinations, "
+          f"{len(world.zones):,} zones, origins by {world.level}; δ = {chosen.delta:g}; {chosen.draws} draws; "
+          f"{platform.machine()}, Python {platform.python_version()}")  # fmt: skip
+    print(f"{'':36}{'ε':>5} {'MAE km':>14} {'area-area':>15} {'area-zone':>15} {'s':>6}")
+    found = []
+    for method in chosen.method:
+        for epsilon in chosen.epsilon[:1] if method in CONSTANT else chosen.epsilon:
+            began, rows = time.perf_counter(), []
+            for draw in range(chosen.draws):
+                rng = np.random.default_rng(draw)
+                rows.append(astuple(world.score(METHODS[method](world, epsilon, chosen.delta, rng, directory / "out"))))
+            mean, deviation = np.mean(rows, axis=0), np.std(rows, axis=0)
+            seconds = (time.perf_counter() - began) / chosen.draws
+            row = {"method": method, "epsilon": epsilon, "mean": mean.tolist(), "deviation": deviation.tolist()}
+            found.append(row | {"seconds": seconds})
+            shown = "any" if method in CONSTANT else f"{epsilon:g}"
+            cells = (f"{mean[i]:.{digits}f} ± {deviation[i]:.{digits}f}" for i, digits in ((0, 3), (2, 4), (3, 4)))
+            first, second, third = cells
+            print(f"{method:36}{shown:>5} {first:>14} {second:>15} {third:>15} {seconds:6.1f}", flush=True)
+    if chosen.output:
+        chosen.output.mkdir(parents=True, exist_ok=True)
+        path = chosen.output / f"alternatives-{world.name}"
+        path.with_suffix(".json").write_text(json.dumps(found, indent=1))
+        _plot(found, world, path.with_suffix(".png"))
+
+
+def _plot(found: list[dict[str, object]], world: World, path: Path) -> None:
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(12, 5.5), layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = figure.subplots(1, 2)
+    for index, (axis, label) in enumerate(
+        zip(
+            axes,
+            ("error of a destination's average commute, km", "common part of commuters, area to area"),
+            strict=True,
+        )
+    ):
+        at = 0 if index == 0 else 2
+        for method in dict.fromkeys(row["method"] for row in found):
+            rows = [row for row in found if row["method"] == method]
+            y, spread_ = [row["mean"][at] for row in rows], [row["deviation"][at] for row in rows]
+            if method in CONSTANT:
+                axis.axhline(y[0], linestyle=":" if method == "prior alone" else "--", color="grey")
+                axis.annotate(
+                    method, (1, y[0]), xycoords=("axes fraction", "data"), ha="right", va="bottom", fontsize=8
+                )
+            else:
+                heavy = {"linewidth": 2.5} if method == "synthmap, planned" else {}
+                axis.errorbar([row["epsilon"] for row in rows], y, spread_, marker="o", label=method, **heavy)
+        axis.set_xscale("log", base=2)
+        ticks = sorted({row["epsilon"] for row in found})
+        axis.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
+        axis.set_xlabel("ε")
+        axis.set_ylabel(label)
+    axes[0].set_yscale("log")
+    axes[0].legend(fontsize=8)
+    figure.suptitle(f"{world.name}: error against ε")
+    figure.savefig(path, dpi=120)
+
+
+if __name__ == "__main__":
+    main()
