@@ -4,11 +4,12 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 WORKERS ?= auto
 
-.PHONY: help install demo test lint bench clean
+.PHONY: help install demo serve test lint ogctests bench clean
 
 help:
 	@echo "make install   a virtual environment with .venv/bin/synthmap"
 	@echo "make demo      make a region up, release it privately, verify, print the promise"
+	@echo "make serve     the demo release over HTTP, with a worker that makes further ones"
 	@echo "make test      lint, types, architecture, tests"
 	@echo "make bench     benchmarks (not part of the tests)"
 
@@ -17,7 +18,7 @@ install: $(VENV)/.installed
 # the last step compiles the kernels once, so that no user waits for it
 $(VENV)/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --constraint constraints.txt --editable .
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[service]'
 	@warm=$$(mktemp -d) && $(BIN)/synthmap demo --directory "$$warm" --workers 2000 >"$$warm/log" 2>&1 \
 		|| { cat "$$warm/log"; exit 1; }; rm -rf "$$warm"
 	@touch $@
@@ -28,6 +29,18 @@ $(VENV)/.installed-test: $(VENV)/.installed
 
 demo: install
 	$(BIN)/synthmap demo --directory demo
+
+# on http://127.0.0.1:8080/; the curator's key is printed once
+serve: install
+	@test -d demo/releases || $(MAKE) demo
+	$(BIN)/synthmap up --directory demo --port 8080
+
+# the OGC's own conformance tests pin old packages: they get an environment of their own
+ogctests: $(VENV)-ogctests/.installed
+$(VENV)-ogctests/.installed:
+	$(PYTHON) -m venv $(VENV)-ogctests
+	$(VENV)-ogctests/bin/pip install --quiet 'ogctests==0.1.15'
+	@touch $@
 
 lint: $(VENV)/.installed-test
 	$(BIN)/ruff check .
@@ -43,4 +56,4 @@ bench: $(VENV)/.installed-test
 	$(BIN)/python -m tests.benchmarks
 
 clean:
-	rm -rf $(VENV) demo .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(VENV)-ogctests demo .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

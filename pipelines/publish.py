@@ -2,6 +2,7 @@
 
 import importlib.metadata
 import platform
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -41,15 +42,21 @@ _CLASSES = ((1, 1), (2, 4), (5, 19), (20, 99), (100, 999), (1_000, 9_999), (10_0
 
 
 def finish(
-    spec: Spec, release: str, partial: Path, region: Region, plan: Plan, settings: PlanSettings
+    spec: Spec,
+    release: str,
+    partial: Path,
+    region: Region,
+    plan: Plan,
+    settings: PlanSettings,
+    ready: Callable[[], None],
 ) -> tuple[Path, Manifest]:
-    """Complete the release in `partial`, verify and publish it; return its directory and manifest."""
+    """Complete the release in `partial`, verify it, publish it if `ready` agrees; return its directory and manifest."""
     write_zones(partial / "zones.parquet", region, elsewhere=spec.outside == "elsewhere")
     write_plan(partial / "plan.parquet", plan, region, settings.segments)
     manifest = describe(spec, release, region, plan, settings, _records(partial))
     (partial / MANIFEST).write_text(manifest.model_dump_json(indent=2) + "\n", encoding="utf-8")
     verify(partial)
-    return publish(partial, release), manifest
+    return publish(partial, release, ready), manifest
 
 
 def _records(partial: Path) -> dict[str, statement_of.FileRecord]:

@@ -27,6 +27,7 @@ from synthmap.release.store import new_release_id, partial_release, scratch
 from synthmap.spec import Spec
 
 Progress = Callable[[str, int, int], None]
+BeforeDrawing = Callable[[str, Loss], None]
 WORKERS_PER_PARTITION = 500_000
 
 
@@ -55,7 +56,19 @@ def quiet(stage: str, done: int, total: int) -> None:
     """Show no progress."""
 
 
-def release(spec: Spec, *, scheduler: str = "processes", progress: Progress = quiet) -> Released:
+def free(release: str, cost: Loss) -> None:
+    """Let a release be drawn without keeping account of it."""
+
+
+def release(
+    spec: Spec,
+    *,
+    scheduler: str = "processes",
+    progress: Progress = quiet,
+    name: str | None = None,
+    before_drawing: BeforeDrawing = free,
+    before_publishing: Callable[[], None] = lambda: None,
+) -> Released:
     """Run `spec` and return the published release.
 
     Confidential intermediate files lie in a private scratch directory that is removed in the end; the store only
@@ -68,6 +81,12 @@ def release(spec: Spec, *, scheduler: str = "processes", progress: Progress = qu
         See `pipelines.cluster.connect`.
     progress : callable
         Called with a stage's name, tasks done and tasks in all.
+    name : str, optional
+        The release's id; default: a new one. Whoever runs a spec again under the same id gets one release, not two.
+    before_drawing : callable
+        Called with the id and what the release costs a worker, before anything is drawn; it raises to refuse.
+    before_publishing : callable
+        Called right before the rename that publishes; it raises to refuse.
 
     Raises
     ------
@@ -75,9 +94,10 @@ def release(spec: Spec, *, scheduler: str = "processes", progress: Progress = qu
         With one clear message; nothing is left behind.
     """
     began = time.perf_counter()
-    name = new_release_id(spec.name)
+    name = name or new_release_id(spec.name)
     with _prepared(spec, scheduler, progress) as (client, directory, region, parts):
         plan, settings = read_plans(parts), settings_of(spec, region)
+        before_drawing(name, promise(spec))
         with partial_release(spec.store, name) as partial:
             draws = partial / "draws"
             draws.mkdir()
@@ -88,7 +108,7 @@ def release(spec: Spec, *, scheduler: str = "processes", progress: Progress = qu
             for i, path in enumerate(drawn):
                 path.rename(partial / "od" / f"part-{i:05}.parquet")
             shutil.rmtree(draws)
-            path, manifest = finish(spec, name, partial, region, plan, settings)
+            path, manifest = finish(spec, name, partial, region, plan, settings, before_publishing)
             progress("publish", 1, 1)
     return Released(name, path, manifest, time.perf_counter() - began)
 

@@ -30,7 +30,7 @@ def stage(function: Callable[P, R]) -> Callable[P, R]:
         except SynthmapError as fault:
             kind, text = type(fault), str(fault)
         except Exception as fault:
-            kind, text = StageError, _describe(function.__name__, fault)
+            kind, text = StageError, describe(function.__name__, fault)
         raise kind(text)
 
     return guarded
@@ -41,7 +41,7 @@ def attempt(directory: Path, name: str) -> Path:
     return directory / f"{name}-{secrets.token_hex(8)}"
 
 
-def _describe(stage_name: str, fault: BaseException) -> str:
+def describe(stage_name: str, fault: BaseException) -> str:
     """Return where and as what a stage failed, without the exception's text."""
     if isinstance(fault, OSError) and fault.strerror:
         return f"stage {stage_name} failed: {fault.strerror}"

@@ -12,6 +12,9 @@ from typing import Annotated, Any
 import typer
 
 from synthmap import __version__
+from synthmap.commands import datasets, keys, serving
+from synthmap.commands.shared import AsJson, Scheduler
+from synthmap.commands.shared import show as _print
 from synthmap.errors import SynthmapError
 
 app = typer.Typer(
@@ -20,9 +23,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     help="Publish who commutes from where to where without giving anyone away.",
 )
-
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout.")]
-Scheduler = Annotated[str, typer.Option(help="processes, threads, or the address of a Dask scheduler (tcp://…).")]
+app.add_typer(serving.app)
+app.add_typer(keys.app, name="keys")
+app.add_typer(datasets.app, name="datasets")
 
 
 class RuleName(StrEnum):
@@ -56,11 +59,6 @@ def main() -> None:
 
 def _interrupt(*_: object) -> None:
     raise KeyboardInterrupt
-
-
-def _print(values: dict[str, Any], as_json: bool, text: str) -> None:
-    """Print `values` as JSON, or `text`."""
-    typer.echo(json.dumps(values, ensure_ascii=False, allow_nan=False) if as_json else text)
 
 
 @contextmanager

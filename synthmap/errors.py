@@ -48,3 +48,27 @@ class ReleaseNotFoundError(ReleaseError):
 
 class ReleaseCorruptError(ReleaseError):
     """A release does not match its manifest."""
+
+
+class ExportError(ReleaseError):
+    """A file format cannot hold a release."""
+
+
+class CatalogError(SynthmapError):
+    """The catalog (jobs, keys, datasets) cannot be reached or is of another version."""
+
+
+class NotFoundError(SynthmapError):
+    """Nothing of that name is there: a dataset, a job, a collection, a zone, a file to download."""
+
+
+class QueryError(SynthmapError):
+    """A question to published tables is malformed; the message names the parameter."""
+
+
+class JobFinishedError(QueryError):
+    """What was asked of a job is only possible before its end."""
+
+
+class RepeatedError(QueryError):
+    """A request was sent again under the same name but asks for something else."""

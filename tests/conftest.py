@@ -4,10 +4,11 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import postgres
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -38,6 +39,39 @@ def command() -> Callable[..., Result]:
         return subprocess.run(line, capture_output=True, text=True, encoding="utf-8", timeout=timeout, check=False)
 
     return run
+
+
+def pytest_report_header() -> str:
+    return f"PostgreSQL: {postgres.described()}"
+
+
+@pytest.fixture(scope="session")
+def postgresql() -> Iterator[Any]:
+    """The URL of a PostgreSQL server."""
+    with postgres.server() as at:
+        if at is None:
+            pytest.skip(f"PostgreSQL: {postgres.described()}")
+        yield at
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def database(request, tmp_path) -> Iterator[str]:
+    """The URL of an empty database, once of each kind."""
+    if request.param == "sqlite":
+        yield f"sqlite:///{tmp_path / 'catalog.sqlite'}"
+    else:
+        with postgres.database(request.getfixturevalue("postgresql")) as url:
+            yield url
+
+
+@pytest.fixture
+def catalog(database) -> Iterator[Any]:
+    """An open catalog, once on each kind of database."""
+    from synthmap.catalog.database import open_catalog
+
+    found = open_catalog(database)
+    yield found
+    found.close()
 
 
 def _toml(value: Any) -> str:

@@ -7,12 +7,13 @@ a dead one can be told from the work of a living one.
 
 import fcntl
 import os
+import re
 import secrets
 import shutil
 import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import BinaryIO
@@ -22,6 +23,7 @@ from synthmap.errors import ReleaseError
 _PARTIAL = ".partial-"
 _SCRATCH = "synthmap-scratch-"
 _LOCK = ".lock"
+_GONE = ".gone"
 
 
 def new_release_id(name: str) -> str:
@@ -33,13 +35,39 @@ def new_release_id(name: str) -> str:
 def partial_release(store: Path, release: str) -> Iterator[Path]:
     """Yield an empty directory beside the releases of `store`; it is removed unless `publish` renamed it.
 
+    Every attempt at a release has one of its own, so that a second attempt does not meet what is left of the first.
+
     Raises
     ------
     ReleaseError
         If the store cannot be written.
     """
-    with _working_directory(store, "store", _PARTIAL, release) as directory:
+    with _working_directory(store, "store", _PARTIAL, f"{release}-{secrets.token_hex(8)}") as directory:
         yield directory
+
+
+def withdraw(store: Path, release: str) -> None:
+    """Take away what all earlier attempts at `release` have written, so that none of them can publish any more.
+
+    An attempt that was already allowed to publish and only then froze would otherwise publish when it wakes. Its rename
+    and this one exclude each other: afterwards the release is in the store, or only a new attempt can bring it there.
+
+    Raises
+    ------
+    ReleaseError
+        If the store cannot be written.
+    """
+    own = re.compile(re.escape(f"{_PARTIAL}{release}-") + "[0-9a-f]{16}")
+    left = [path for path in store.glob(f"{_PARTIAL}*") if own.fullmatch(path.name)]
+    if left:
+        with _working_directory(store, "store", _PARTIAL, f"withdrawn-{secrets.token_hex(8)}") as away:
+            for path in left:
+                try:
+                    path.rename(away / path.name)
+                except FileNotFoundError:
+                    continue  # published, or gone by itself
+                except OSError as fault:
+                    raise ReleaseError(f"store ({store}) must be a writable directory: {fault.strerror}") from None
 
 
 @contextmanager
@@ -66,7 +94,7 @@ def _working_directory(place: Path, what: str, prefix: str, name: str) -> Iterat
     try:
         place.mkdir(parents=True, exist_ok=True)
         sweep(place, prefix)
-        held = _hold(lock)
+        held = hold(lock)
         directory.mkdir(mode=0o700)
     except OSError as fault:
         raise ReleaseError(f"{what} ({place}) must be a writable directory: {fault.strerror}") from None
@@ -78,7 +106,7 @@ def _working_directory(place: Path, what: str, prefix: str, name: str) -> Iterat
                 lock.unlink(missing_ok=True)
 
 
-def _hold(lock: Path) -> BinaryIO:
+def hold(lock: Path) -> BinaryIO:
     """Return the lock file, made and held; made anew if a sweep took it in between."""
     while True:
         held = lock.open("wb")
@@ -92,10 +120,16 @@ def _hold(lock: Path) -> BinaryIO:
 
 
 def _remove(directory: Path) -> bool:
-    """Remove a directory, also while a cancelled task still writes a last file in it; return whether it is gone."""
+    """Remove a directory, also while a cancelled task still writes files in it; return whether it is gone.
+
+    It is renamed first: a task that goes on writing finds no directory, instead of filling the one that is emptied.
+    """
+    gone = directory.with_name(directory.name + _GONE)
     for _ in range(100):
-        shutil.rmtree(directory, ignore_errors=True)
-        if not directory.exists():
+        with suppress(OSError):  # it has been renamed, or is no more
+            directory.rename(gone)
+        shutil.rmtree(gone, ignore_errors=True)
+        if not directory.exists() and not gone.exists():
             return True
         time.sleep(0.01)
     return False
@@ -113,25 +147,42 @@ def sweep(place: Path, prefix: str) -> None:
             continue  # another process works there, or another user's
 
 
-def publish(partial: Path, release: str) -> Path:
+def publish(partial: Path, release: str, ready: Callable[[], None] = lambda: None) -> Path:
     """Make the finished directory `partial` the release and return its path, durably.
+
+    Parameters
+    ----------
+    partial : Path
+    release : str
+    ready : callable
+        Called when all is on the disk, right before the rename; it raises to refuse.
 
     Raises
     ------
     ReleaseError
-        If there already is a release of that id; nothing is overwritten.
+        If there already is a release of that id, or another attempt has taken `partial` away; nothing is overwritten.
     """
     target = partial.parent / release
     if target.exists():
-        raise ReleaseError(f"release ({release}) must not exist yet; releases are immutable")
+        raise _published(release)
     for path in sorted(partial.rglob("*")):
         _sync(path)
         path.chmod(0o755 if path.is_dir() else 0o444)
     _sync(partial)
     partial.chmod(0o755)
-    partial.rename(target)
+    ready()
+    try:
+        partial.rename(target)
+    except OSError as fault:
+        if target.exists():
+            raise _published(release) from None
+        raise ReleaseError(f"release ({release}) must be renamed into the store: {fault.strerror}") from None
     _sync(target.parent)
     return target
+
+
+def _published(release: str) -> ReleaseError:
+    return ReleaseError(f"release ({release}) must not exist yet; releases are immutable")
 
 
 def _sync(path: Path) -> None:

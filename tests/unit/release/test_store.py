@@ -11,7 +11,7 @@ import pytest
 
 from synthmap.errors import ReleaseError
 from synthmap.release import store as module
-from synthmap.release.store import new_release_id, partial_release, publish, scratch
+from synthmap.release.store import new_release_id, partial_release, publish, scratch, withdraw
 
 KILLED = """
 import os, pathlib, sys
@@ -161,4 +161,58 @@ def test_a_lock_that_was_swept_before_it_was_held_is_made_anew(tmp_path, monkeyp
     monkeypatch.setattr(module.fcntl, "flock", late)
     with scratch(tmp_path) as directory:
         assert os.path.lexists(f"{directory}.lock")
+    assert names(tmp_path) == []
+
+
+def test_two_attempts_at_one_release_have_their_own_directories_and_one_wins(tmp_path):
+    with partial_release(tmp_path, "r") as one, partial_release(tmp_path, "r") as two:
+        (one / "file").write_text("one")
+        (two / "file").write_text("two")
+        publish(two, "r")
+        with pytest.raises(ReleaseError, match="must not exist yet"):
+            publish(one, "r")
+    assert names(tmp_path) == ["r"]
+    assert (tmp_path / "r" / "file").read_text() == "two"
+
+
+def test_who_comes_second_to_the_rename_is_refused(tmp_path):
+    """Both found no release when they looked; the file system decides."""
+    with partial_release(tmp_path, "r") as one:
+        (one / "file").write_text("one")
+        with pytest.raises(ReleaseError, match="must not exist yet"):
+            publish(one, "r", ready=lambda: finished(tmp_path, "r"))
+    assert (tmp_path / "r" / "od" / "part").exists()
+
+
+def test_nothing_is_published_unless_ready_agrees(tmp_path):
+    def refuse():
+        assert names(tmp_path) != ["r"]
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError), partial_release(tmp_path, "r") as partial:
+        (partial / "file").touch()
+        publish(partial, "r", ready=refuse)
+    assert names(tmp_path) == []
+
+
+def test_an_attempt_that_was_withdrawn_cannot_publish_any_more(tmp_path):
+    """It was allowed to publish, froze, and wakes when another attempt has begun."""
+    with partial_release(tmp_path, "r") as frozen, partial_release(tmp_path, "r-2") as other:
+        (frozen / "file").touch()
+        (other / "file").touch()
+        with pytest.raises(ReleaseError, match="must be renamed into the store"):
+            publish(frozen, "r", ready=lambda: withdraw(tmp_path, "r"))
+        publish(other, "r-2")
+    assert names(tmp_path) == ["r-2"]
+    finished(tmp_path, "r")
+    withdraw(tmp_path, "r")
+    assert names(tmp_path) == ["r", "r-2"]
+
+
+def test_withdrawing_takes_the_leftovers_of_the_dead_too_and_needs_no_store(tmp_path):
+    kill_inside(f"partial_release(pathlib.Path({str(tmp_path)!r}), 'r')")
+    withdraw(tmp_path, "r")
+    withdraw(tmp_path / "none", "r")
+    with partial_release(tmp_path, "other"):
+        pass
     assert names(tmp_path) == []

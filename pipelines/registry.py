@@ -1,0 +1,113 @@
+"""The registry: a TOML file that says where the spec of each dataset lies. Only producing programs read it."""
+
+import fcntl
+import json
+import os
+import re
+import secrets
+import tomllib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from synthmap.catalog.datasets import Dataset
+from synthmap.catalog.inputs import NAME
+from synthmap.errors import ConfigurationError, NotFoundError
+from synthmap.geography.read import read_zones
+from synthmap.spec import Spec, read_spec
+
+_HEAD = "# Datasets of synthmap: where the spec of each lies. Written by `synthmap datasets add`; confidential.\n"
+
+
+def read_registry(path: Path) -> dict[str, Path]:
+    """Return the place of every dataset's spec by its id; none where there is no file.
+
+    Raises
+    ------
+    ConfigurationError
+        If it is not a registry.
+    """
+    try:
+        sections = tomllib.loads(path.read_text(encoding="utf-8")).get("datasets", {})
+        return {id: Path(section["spec"]) for id, section in sections.items()}
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        raise ConfigurationError(
+            f'registry ({path}) must be a TOML file of sections [datasets."ID"], each with spec = "PATH"'
+        ) from None
+
+
+def registered_spec(registry: Path, id: str) -> Spec:
+    """Return the spec of the dataset called `id`.
+
+    Raises
+    ------
+    NotFoundError
+        If it is not registered.
+    ConfigurationError
+        If its spec breaks a rule.
+    """
+    known = read_registry(registry)
+    if id not in known:
+        raise NotFoundError(f"dataset ({id}) must be in the registry {registry}; add it with `synthmap datasets add`")
+    return read_spec(known[id])
+
+
+def register(registry: Path, id: str, spec: Path) -> Dataset:
+    """Return the public facts of the dataset whose spec lies at `spec`, now in the registry under `id`.
+
+    Its zones are read, its tables are not.
+
+    Raises
+    ------
+    ConfigurationError
+        If the id or the spec breaks a rule, or the id belongs to another spec.
+    GeographyError
+        If the zones break a rule.
+    """
+    if not re.fullmatch(NAME, id):
+        raise ConfigurationError(f"dataset ({id}) must match {NAME}: it becomes the start of its releases' ids")
+    spec = spec.absolute()
+    if not str(spec).isprintable():
+        raise ConfigurationError(f"spec ({str(spec)!a}) must be a path of printable characters")
+    found = read_spec(spec)
+    zones = read_zones(found.zones)
+    with _locked(registry):
+        known = read_registry(registry)
+        if known.get(id, spec) != spec:
+            raise ConfigurationError(
+                f"dataset ({id}) must not belong to another spec; {registry} says {known[id]}: choose another id, or "
+                "change that line if the file was moved"
+            )
+        _write(registry, known | {id: spec})
+    return Dataset(id, found.title or id, found.segment_columns, tuple(zones.levels), found.zones.vintage)
+
+
+@contextmanager
+def _locked(registry: Path) -> Iterator[None]:
+    try:
+        registry.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        lock = registry.with_name(registry.name + ".lock").open("w")
+    except OSError as fault:
+        raise ConfigurationError(f"registry ({registry}) must be a writable file: {fault.strerror}") from None
+    with lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _write(registry: Path, specs: dict[str, Path]) -> None:
+    """Write the registry beside and rename it; only its owner may read it."""
+    # a JSON string of printable characters is a TOML string
+    lines = [f"\n[datasets.{json.dumps(id)}]\nspec = {json.dumps(str(path), ensure_ascii=False)}\n"
+             for id, path in sorted(specs.items())]  # fmt: skip
+    beside = registry.with_name(f".{registry.name}-{secrets.token_hex(8)}")
+    try:
+        with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
+            file.write(_HEAD + "".join(lines))
+            file.flush()
+            os.fsync(file.fileno())
+        beside.replace(registry)
+    except OSError as fault:
+        beside.unlink(missing_ok=True)
+        raise ConfigurationError(f"registry ({registry}) must be a writable file: {fault.strerror}") from None

@@ -1,0 +1,207 @@
+"""The worker: it takes jobs from the catalog, one at a time, and carries each out in a process of its own."""
+
+import os
+import select
+import signal
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TypeVar
+
+from pipelines.child import Child
+from pipelines.jobs.order import Order
+from pipelines.jobs.published import published
+from pipelines.settings import WorkerSettings
+from synthmap.catalog import claims
+from synthmap.catalog.claims import Claim, ClaimLostError, Watch
+from synthmap.catalog.database import open_catalog
+from synthmap.catalog.jobs import State
+from synthmap.errors import CatalogError, ReleaseError
+
+R = TypeVar("R")
+BEATS = 6  # signs of life in a lease: several may fail before anybody takes the job over
+REPORT_SECONDS = 1.0  # news are written to the catalog at most so often
+
+
+class Worker:
+    """A worker over a catalog and a store.
+
+    Parameters
+    ----------
+    database : str
+        URL of the catalog.
+    store : Path
+        Where releases are published.
+    scheduler : str
+        See `pipelines.cluster.connect`.
+    settings : WorkerSettings
+    """
+
+    def __init__(self, database: str, store: Path, scheduler: str, settings: WorkerSettings) -> None:
+        self.catalog = open_catalog(database)
+        self._database, self._store, self._scheduler, self._settings = database, store.absolute(), scheduler, settings
+        self._stopping = False
+        self._woken, self._wake = os.pipe()
+        self.ended: Counter[str] = Counter()
+
+    def run(self, *, once: bool = False) -> None:
+        """Carry jobs out until a signal stops the worker or, with `once`, until none is left that nobody works on.
+
+        After SIGTERM, SIGINT or SIGHUP the running job is given back: another worker, or this one when it is started
+        again, makes the same release.
+
+        Raises
+        ------
+        CatalogError
+            With `once`, if the catalog does not answer; else it is waited for.
+        """
+        watch = Watch(self.catalog)
+        lease = self._settings.lease_seconds
+        with self._signals():
+            while not self._stopping:
+                try:
+                    found = claims.claim(self.catalog, lease_seconds=lease) or watch.take_over(lease_seconds=lease)
+                except CatalogError as fault:
+                    if once:
+                        raise
+                    self._log(str(fault))
+                    found = None
+                if found is not None:
+                    self._carry_out(found)
+                elif once and not watch.undecided:
+                    break
+                else:
+                    self._sleep(self._settings.poll_seconds)
+
+    def _carry_out(self, claim: Claim) -> None:
+        """Bring a job to an end, or give it back."""
+        about = f"job {claim.job.id} ({claim.job.process}, attempt {claim.attempt})"
+        self._log(f"{about}: begun")
+        try:
+            try:
+                state = self._attempt(claim, about)
+            except (ReleaseError, OSError) as fault:  # of the store, or of a machine that starts no process
+                self._log(f"{about}: {fault}")
+                state = self._patiently(lambda: claims.give_back(self.catalog, claim, lost=True))
+        except (ClaimLostError, CatalogError) as fault:
+            self._log(f"{about}: {fault}")
+            return
+        self.ended[state] += 1
+        self._log(f"{about}: {state}")
+
+    def _attempt(self, claim: Claim, about: str) -> State:
+        """Return the state of a job after an attempt at it."""
+        if (state := self._settled(claim)) is not None:
+            return state
+        if claim.stop or claim.lost >= claims.ATTEMPTS:
+            return self._patiently(lambda: claims.give_back(self.catalog, claim))
+        order = Order(
+            self._database, self._store, self._settings.registry, self._scheduler,
+            claim.job.id, claim.attempt, 0, self._settings.grace_seconds,
+        )  # fmt: skip
+        child, grace = Child(order), self._settings.grace_seconds
+        try:
+            grace = self._look_after(claim, child)
+        finally:
+            status = child.bury(grace)
+        if (state := self._settled(claim)) is not None:
+            return state
+        outcome = child.outcome
+        if "log" in outcome:
+            self._log(f"{about}: {outcome['log']}")
+        elif not outcome and not self._stopping:
+            self._log(f"{about}: its process ended with status {status}")
+        if "result" in outcome:
+            return self._patiently(lambda: claims.succeed(self.catalog, claim, outcome["result"]))
+        if outcome and not outcome["again"]:
+            return self._patiently(lambda: claims.fail(self.catalog, claim, outcome["message"]))
+        lost = not self._stopping
+        return self._patiently(lambda: claims.give_back(self.catalog, claim, lost=lost))
+
+    def _settled(self, claim: Claim) -> State | None:
+        """Return that the job succeeded if its release is in the store, whoever brought it there."""
+        if claim.job.process != "release" or claim.job.release is None:
+            return None
+        found = published(self._store, claim.job.release)
+        return None if found is None else self._patiently(lambda: claims.succeed(self.catalog, claim, found))
+
+    def _look_after(self, claim: Claim, child: Child) -> float:
+        """Return how many seconds the process may still take to end, after it began to or had all its time for that.
+
+        Until then the claim is kept alive, progress is passed on, and the process is told to stop when somebody asks.
+
+        Raises
+        ------
+        ClaimLostError
+            If another worker has the job; the process was told to end.
+        """
+        usual = min(self._settings.lease_seconds / BEATS, self._settings.poll_seconds)
+        stop, deadline = False, float("inf")
+        told, shown = time.monotonic(), ("", 0)
+        due = told + usual
+        while child.listen(min(due, deadline) - time.monotonic(), self._woken):
+            self._drain()
+            moment = time.monotonic()
+            if moment >= deadline:
+                return 0.0
+            if (stop or self._stopping) and deadline == float("inf"):
+                child.terminate()
+                deadline = moment + self._settings.grace_seconds
+            if (child.stage, child.percent) != shown:
+                due = min(due, told + REPORT_SECONDS)
+            if moment >= due:
+                told, shown = moment, (child.stage, child.percent)
+                due = told + usual
+                try:
+                    stop = claims.beat(self.catalog, claim, *shown)
+                except ClaimLostError:
+                    child.terminate()  # it cannot publish any more; what is confidential goes from the disk
+                    raise
+                except CatalogError as fault:
+                    self._log(str(fault))
+        return self._settings.grace_seconds
+
+    def _patiently(self, report: Callable[[], R]) -> R:
+        """Return what `report` does, tried until the catalog answers or the worker is stopped."""
+        while True:
+            try:
+                return report()
+            except CatalogError as fault:
+                if self._stopping:
+                    raise
+                self._log(str(fault))
+                self._sleep(self._settings.poll_seconds)
+
+    @contextmanager
+    def _signals(self) -> Iterator[None]:
+        """Let signals wake and stop the worker instead of ending it."""
+
+        def stop(*_: object) -> None:
+            self._stopping = True
+            os.write(self._wake, b"x")
+
+        before = {number: signal.signal(number, stop) for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    def _sleep(self, seconds: float) -> None:
+        """Sleep until a signal comes, at most `seconds`."""
+        select.select([self._woken], [], [], seconds)
+        self._drain()
+
+    def _drain(self) -> None:
+        """Forget that a signal woke the worker; `_stopping` remembers."""
+        while select.select([self._woken], [], [], 0)[0]:
+            os.read(self._woken, 1024)
+
+    def _log(self, text: str) -> None:
+        """Write a line to standard error, for the operator only."""
+        sys.stderr.write(f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ} synthmap worker: {' '.join(text.split())}\n")
+        sys.stderr.flush()

@@ -1,0 +1,79 @@
+"""What commands share: options, one way to print, the catalog they work on."""
+
+import importlib.util
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from synthmap.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from synthmap.catalog.database import Catalog
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout.")]
+Scheduler = Annotated[str, typer.Option(help="processes, threads, or the address of a Dask scheduler (tcp://…).")]
+Store = Annotated[
+    Path,
+    typer.Option(
+        metavar="DIR",
+        envvar=["SYNTHMAP_SERVICE_STORE", "SYNTHMAP_CONFIDENTIAL_STORE"],
+        help="Directory of the releases.",
+    ),
+]
+Database = Annotated[
+    str,
+    typer.Option(
+        metavar="URL",
+        envvar=["SYNTHMAP_SERVICE_DATABASE", "SYNTHMAP_CONFIDENTIAL_DATABASE"],
+        show_default=False,
+        help="The catalog, such as postgresql://user@host/database [a SQLite file in the store].",
+    ),
+]
+STORE = Path("releases")
+
+
+def show(values: dict[str, Any], as_json: bool, text: str) -> None:
+    """Print `values` as JSON, or `text`."""
+    typer.echo(json.dumps(values, ensure_ascii=False, allow_nan=False) if as_json else text)
+
+
+def need_service() -> None:
+    """Refuse in one line where the libraries of the service are not installed.
+
+    Raises
+    ------
+    ConfigurationError
+        If one is missing.
+    """
+    missing = [
+        name for name in ("alembic", "pydantic_settings", "sqlalchemy") if importlib.util.find_spec(name) is None
+    ]
+    if missing:
+        raise ConfigurationError(
+            f"this command must have {', '.join(missing)} installed: pip install 'synthmap[service]'"
+        )
+
+
+def catalog_url(store: Path, database: str) -> str:
+    """Return the URL of the catalog to use."""
+    need_service()
+    from synthmap.catalog.database import default_url
+
+    return database or default_url(store)
+
+
+@contextmanager
+def opened(store: Path, database: str) -> Iterator["Catalog"]:
+    """Yield the catalog of a store, or the one at a URL."""
+    url = catalog_url(store, database)
+    from synthmap.catalog.database import open_catalog
+
+    catalog = open_catalog(url)
+    try:
+        yield catalog
+    finally:
+        catalog.close()
