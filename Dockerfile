@@ -14,21 +14,28 @@ FROM base AS pipeline
 COPY pyproject.toml constraints.txt README.md LICENSE ./
 COPY synthmap/ synthmap/
 COPY pipelines/ pipelines/
-RUN pip install --constraint constraints.txt .
+RUN pip install --constraint constraints.txt '.[service,postgres]'
 USER 10001
 VOLUME ["/data", "/releases"]
 ENTRYPOINT ["synthmap"]
 CMD ["--help"]
 
-# Reads releases; until the HTTP service is part of the project it verifies them.
+# Serves releases over HTTP; the worker that makes them is the other image: `synthmap worker`.
 FROM base AS service
 COPY constraints.txt ./
-RUN pip install --constraint constraints.txt numpy polars pyarrow pydantic
+RUN pip install --constraint constraints.txt \
+    alembic cql2 fastapi h5py jinja2 mapbox-vector-tile morecantile numpy pmtiles polars \
+    prometheus-client 'psycopg[binary]' pyarrow pydantic pydantic-settings pyogrio pyproj scipy shapely sqlalchemy \
+    structlog uvicorn
 COPY synthmap/__init__.py synthmap/errors.py synthmap/
-COPY synthmap/geography/__init__.py synthmap/geography/zones.py synthmap/geography/
+COPY synthmap/geography/__init__.py synthmap/geography/sphere.py synthmap/geography/zones.py synthmap/geography/
 COPY synthmap/privacy/__init__.py synthmap/privacy/composition.py synthmap/privacy/
 COPY synthmap/release/ synthmap/release/
+COPY synthmap/published/ synthmap/published/
+COPY synthmap/catalog/ synthmap/catalog/
+COPY synthmap/service/ synthmap/service/
 USER 10001
 VOLUME ["/releases"]
-ENTRYPOINT ["python", "-m", "synthmap.release"]
-CMD ["/releases"]
+EXPOSE 8080
+ENTRYPOINT ["python", "-m", "synthmap.service"]
+CMD ["--store", "/releases", "--host", "0.0.0.0"]

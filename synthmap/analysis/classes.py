@@ -8,9 +8,8 @@ from numpy.typing import NDArray
 
 from synthmap.analysis.lengths import LengthError, MeanLengths, length_error
 from synthmap.geography.zones import Zones
+from synthmap.published.expected import HEADCOUNT_EDGES, LENGTH_EDGES_KM
 
-HEADCOUNT_EDGES = (1.0, 2.0, 5.0, 20.0, 100.0, 1_000.0, 10_000.0, np.inf)
-LENGTH_EDGES_KM = (0.0, 5.0, 10.0, 20.0, 40.0, 80.0, np.inf)
 DENSITY_NAMES = ("sparse", "medium", "dense")
 _KM_PER_DEGREE = 111.195
 _REACH = 2  # grid cells of 1 km to each side: a square of 5 km

@@ -6,19 +6,19 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict
 
-from synthmap.analysis.classes import HEADCOUNT_EDGES
 from synthmap.analysis.comparison import Comparison, measure
-from synthmap.analysis.expected import (
-    expected_common_part,
-    expected_mae_km,
-    expected_prior_share,
-    sampling_sd_km,
-)
 from synthmap.analysis.measures import weighted_mean
 from synthmap.analysis.prior_world import Setting, prior_variances_km2, prior_world
 from synthmap.analysis.read import PublishedPlan
 from synthmap.analysis.table import pair
 from synthmap.geography.zones import Zones
+from synthmap.published.expected import (
+    HEADCOUNT_EDGES,
+    expected_common_part,
+    expected_mae_km,
+    expected_prior_share,
+    sampling_sd_km,
+)
 
 
 class ExpectedClass(BaseModel):

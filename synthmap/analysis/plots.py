@@ -10,8 +10,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from synthmap.analysis.classes import DENSITY_NAMES, LENGTH_EDGES_KM, ByDestination, density_edges
+from synthmap.analysis.classes import DENSITY_NAMES, ByDestination, density_edges
 from synthmap.analysis.lengths import length_error
+from synthmap.published.expected import LENGTH_EDGES_KM
 
 SHORT_KM = 10.0  # short commutes: destinations whose true average is below
 LONG_KM = 20.0  # long commutes: from here on

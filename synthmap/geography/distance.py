@@ -1,4 +1,4 @@
-"""Great-circle distance between internal points."""
+"""Great-circle distance between two internal points, compiled."""
 
 import math
 
@@ -6,14 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synthmap.compiled import compiled
+from synthmap.geography.sphere import EARTH_KM, unit_vectors
 
-EARTH_KM = 6371.0088  # mean radius, IUGG
-
-
-def unit_vectors(longitude: NDArray[np.float64], latitude: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return unit vectors, shape (points, 3), for coordinates in degrees."""
-    east, north = np.radians(longitude), np.radians(latitude)
-    return np.stack([np.cos(north) * np.cos(east), np.cos(north) * np.sin(east), np.sin(north)], axis=1)
+__all__ = ["EARTH_KM", "great_circle_km", "unit_vectors"]
 
 
 @compiled

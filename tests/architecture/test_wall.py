@@ -1,6 +1,7 @@
 """Serving never holds what produces: in one process, and in the image that is built for it."""
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -11,7 +12,9 @@ from pathlib import Path
 import pytest
 
 PRODUCING = ("synthmap.confidential", "synthmap.mechanism", "synthmap.kernels", "pipelines", "numba")
-READING = ("verify", "manifest", "store", "statement")
+SECRETS = ("synthmap.confidential", "synthmap.mechanism", "synthmap.kernels", "synthmap.spec", "synthmap.cli")
+READING = ("release.verify", "release.manifest", "release.store", "release.statement", "catalog.jobs",
+           "published.store", "published.exports", "service.app", "service.serve", "service.__main__")  # fmt: skip
 
 AWAY = """
 import sys
@@ -39,7 +42,7 @@ def of(packages, modules):
 
 @pytest.mark.parametrize("module", READING)
 def test_reading_releases_loads_nothing_that_makes_them(module):
-    assert of(PRODUCING, loaded(f"import synthmap.release.{module}")) == []
+    assert of(PRODUCING, loaded(f"import synthmap.{module}")) == []
 
 
 def test_nor_does_verifying_a_whole_store(small_release):
@@ -49,6 +52,41 @@ def test_nor_does_verifying_a_whole_store(small_release):
     modules = loaded(code + "except SystemExit as end:\n    assert end.code == 0")
     assert "synthmap.release.verify" in modules
     assert of(PRODUCING, modules) == []
+
+
+EVERY_ROUTE = """
+import sys
+from starlette.testclient import TestClient
+from synthmap.service.app import create_app
+from synthmap.service.settings import service_settings
+
+app = create_app(service_settings(store=sys.argv[1], database="sqlite:///" + sys.argv[2]))
+asked = set()
+with TestClient(app, raise_server_exceptions=False) as client:
+    for release in client.get("/releases").json()["releases"]:
+        for path in ("", "/od?limit=3", "/statement", "/metrics", "/downloads", "/downloads/flows.csv"):
+            asked.add(client.get(f"/releases/{release['id']}{path}").status_code)
+        for part in ("flows", "origins", "destinations"):
+            for path in ("", "/items?limit=3", "/queryables", "/tiles/WebMercatorQuad/0/0/0"):
+                asked.add(client.get(f"/collections/{release['id']}.{part}{path}").status_code)
+    for path in ("/", "/api", "/conformance", "/collections", "/processes", "/jobs", "/metrics", "/readyz"):
+        asked.add(client.get(path).status_code)
+assert 200 in asked and 404 not in asked, asked
+"""
+
+
+def test_nor_does_answering_requests(small_release, tmp_path):
+    store = str(small_release().parent)
+    modules = loaded(EVERY_ROUTE.replace("sys.argv[1]", repr(store)).replace("sys.argv[2]", repr(f"{tmp_path}/c")))
+    assert of((*PRODUCING, *SECRETS), modules) == []
+
+
+def test_the_service_refuses_to_see_the_worker_s_settings(tmp_path):
+    line = [sys.executable, "-m", "synthmap.service", "--store", str(tmp_path), "--port", "0"]
+    seen = os.environ | {"SYNTHMAP_CONFIDENTIAL_REGISTRY": "registry.toml"}
+    done = subprocess.run(line, capture_output=True, text=True, env=seen, check=False, timeout=60)
+    assert done.returncode == 2
+    assert "SYNTHMAP_CONFIDENTIAL_" in done.stderr
 
 
 def test_these_tests_would_notice():
@@ -92,12 +130,14 @@ def copied(target, repository):
 def installed(target):
     """Return what a target's pip installs by name."""
     (line,) = [rest for word, rest in target if word == "RUN" and "pip install" in rest]
-    return re.sub(r"--constraint \S+", "", line.partition("pip install")[2]).split()
+    words = re.sub(r"--constraint \S+", "", line.partition("pip install")[2]).split()
+    return [word.strip("'").partition("[")[0] for word in words]
 
 
 def test_the_service_image_holds_nothing_that_makes_releases(targets, repository):
     files = copied(targets["service"], repository)
     assert "synthmap/release/verify.py" in files
+    assert "synthmap/service/app.py" in files
     forbidden = ("synthmap/confidential/", "synthmap/mechanism/", "synthmap/kernels/", "pipelines/", "synthmap/cli.py")
     assert [name for name in files if name.startswith(forbidden)] == []
     assert [name for name in files if name.startswith(("tests/", "notebooks/", "."))] == []
@@ -116,15 +156,13 @@ def test_the_service_image_holds_all_that_it_needs(targets, repository, small_re
     (app / "sitecustomize.py").write_text(AWAY.format(sorted(names)))
     store = small_release().parent
     entry = next(json.loads(rest) for word, rest in targets["service"] if word == "ENTRYPOINT")
-    assert entry == ["python", "-m", "synthmap.release"]
+    assert entry == ["python", "-m", "synthmap.service"]
     environment = {"PYTHONPATH": str(app), "PATH": "", "PYTHONDONTWRITEBYTECODE": "1"}
-    done = subprocess.run(
-        [sys.executable, *entry[1:], str(store)], capture_output=True, text=True, cwd=away, env=environment, check=False
-    )
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.endswith(": whole, 9 workers\n")
-    code = f"from synthmap.release import verify\nassert verify.__file__.startswith({str(app)!r})"
-    loaded(code, cwd=away, env=environment)
+    code = EVERY_ROUTE.replace("sys.argv[1]", repr(str(store))).replace("sys.argv[2]", repr(f"{tmp_path}/c"))
+    code = "import synthmap.service.__main__\n" + code
+    modules = loaded(code + f"from synthmap.release import verify\nassert verify.__file__.startswith({str(app)!r})",
+                     cwd=away, env=environment)  # fmt: skip
+    assert "synthmap.service.app" in modules
 
 
 def test_the_pipeline_image_holds_the_whole_program(targets, repository):

@@ -1,4 +1,4 @@
-"""Whole-process time and peak memory of a release, several runs, median: `make bench`.
+"""Whole-process time and peak memory of a release, several runs, median, then how it is served: `make bench`.
 
 Not a test: nothing here fails on time. Rhode Island 2019 is used where the data folder exists (set by
 SYNTHMAP_TEST_DATA), a made-up region of the same size otherwise.
@@ -15,6 +15,8 @@ import time
 from pathlib import Path
 
 import psutil
+
+from tests.benchmarks import serving
 
 RUNS = 3
 ROOT = Path(__file__).parents[2]
@@ -81,6 +83,7 @@ def main() -> None:
         f"{statistics.median(seconds):.1f} s ({min(seconds):.1f}–{max(seconds):.1f}), "
         f"peak memory of all processes {max(run[1] for run in runs):.2f} GB"
     )
+    serving.main([])
 
 
 if __name__ == "__main__":

@@ -8,7 +8,8 @@ from urllib.parse import quote
 from fastapi import FastAPI
 from fastapi.routing import iter_route_contexts
 
-EXAMPLES = {"z": "0", "x": "0", "y": "0", "file": "manifest.json", "process": "release", "collection": "flows"}
+EXAMPLES = {"tileMatrix": "0", "tileRow": "0", "tileCol": "0", "file": "manifest.json", "process": "release",
+            "featureId": "0"}  # fmt: skip
 
 
 class Found(NamedTuple):
@@ -19,8 +20,13 @@ class Found(NamedTuple):
 
     def path(self, **values: str) -> str:
         """The path with values for its parameters; the others get an example."""
-        fill = {**EXAMPLES, **values}
-        return re.sub(r"{(\w+)}", lambda part: quote(fill.get(part[1], "nothing"), safe="/"), self.template)
+        fill = self.examples(values.get("release", "nothing")) | values
+        return re.sub(r"{(\w+)}", lambda part: quote(fill[part[1]], safe="/"), self.template)
+
+    def examples(self, release: str) -> dict[str, str]:
+        """A value for each parameter of the path; what they name exists where it can be known beforehand."""
+        usual = {**EXAMPLES, "release": release, "collectionId": f"{release}.flows"}
+        return {name: usual.get(name, "nothing") for name in re.findall(r"{(\w+)}", self.template)}
 
 
 def routes_of(app: FastAPI) -> list[Found]:

@@ -1,37 +1,62 @@
-"""A service in a process of its own, and a proxy in front of it that remembers what was asked."""
+"""A service in a process of its own, and a proxy in front of it that remembers what was asked (also a process)."""
 
 import http.client
 import os
 import re
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import urlsplit
 
-PROGRAM = "from pathlib import Path; from synthmap.service.serve import serve; import sys; serve(store=Path(sys.argv[1]), port=0)"
+SERVE = "import pathlib, sys; from synthmap.service.serve import serve as s; s(store=pathlib.Path(sys.argv[1]), port=0)"
 SECONDS = 60
+_ADDRESS = re.compile(r"http://[\w.:\[\]]+")
 _HOP = {"connection", "keep-alive", "transfer-encoding", "content-length", "date", "server"}
 
 
 @contextmanager
 def serving(store: Path, database: Path, **settings: object) -> Iterator[str]:
     """Yield the address of a service over `store`, without a slash at its end; stop it afterwards."""
-    own = {"DATABASE": f"sqlite:///{database}", "REQUESTS_PER_MINUTE": 0} | {
-        name.upper(): value for name, value in settings.items()
-    }
-    environment = os.environ | {f"SYNTHMAP_SERVICE_{name}": str(value) for name, value in own.items()}
-    log = database.with_suffix(".log")
+    own = {"database": f"sqlite:///{database}", "requests_per_minute": 0} | settings
+    environment = {f"SYNTHMAP_SERVICE_{name.upper()}": str(value) for name, value in own.items()}
+    with _running(["-c", SERVE, str(store)], database.with_suffix(".log"), environment, "/readyz") as address:
+        yield address
+
+
+@dataclass(frozen=True)
+class Proxy:
+    """What a recording proxy is reached by, and where it writes what was asked."""
+
+    address: str
+    log: Path
+
+    @property
+    def asked(self) -> list[str]:
+        """Path and query of all requests so far, with the prefix."""
+        return [line for line in self.log.read_text().splitlines() if line.startswith("/") and line != "/-ready"]
+
+
+@contextmanager
+def recording(behind: str, prefix: str, log: Path) -> Iterator[Proxy]:
+    """Yield a proxy in front of the service at `behind`: it passes on what lies below a prefix, and takes that away."""
+    with _running([__file__, behind, prefix], log, {}, "/-ready") as address:
+        yield Proxy(address + prefix, log)
+
+
+@contextmanager
+def _running(words: list[str], log: Path, environment: dict[str, str], ready: str) -> Iterator[str]:
+    """Yield the address that a Python program tells, once it answers there; stop it afterwards."""
     with log.open("wb") as out:
         process = subprocess.Popen(
-            [sys.executable, "-c", PROGRAM, str(store)], env=environment, stdout=out, stderr=subprocess.STDOUT
+            [sys.executable, *words], env=os.environ | environment, stdout=out, stderr=subprocess.STDOUT
         )
         try:
-            yield _address(process, log)
+            yield _address(process, log, ready)
         finally:
             process.terminate()
             try:
@@ -41,21 +66,20 @@ def serving(store: Path, database: Path, **settings: object) -> Iterator[str]:
                 process.wait()
 
 
-def _address(process: subprocess.Popen, log: Path) -> str:
-    """Return the address that the log tells, once the service answers."""
+def _address(process: subprocess.Popen, log: Path, ready: str) -> str:
     end = time.monotonic() + SECONDS
     while time.monotonic() < end and process.poll() is None:
-        found = re.search(r"http://[\w.:\[\]]+", log.read_text(errors="replace"))
-        if found and _answers(found[0]):
+        found = _ADDRESS.search(log.read_text(errors="replace"))
+        if found and _answers(found[0], ready):
             return found[0]
         time.sleep(0.05)
-    raise AssertionError(f"the service did not start:\n{log.read_text(errors='replace')}")
+    raise AssertionError(f"it did not start:\n{log.read_text(errors='replace')}")
 
 
-def _answers(address: str) -> bool:
+def _answers(address: str, ready: str) -> bool:
     connection = http.client.HTTPConnection(urlsplit(address).netloc, timeout=5)
     try:
-        connection.request("GET", "/readyz")
+        connection.request("GET", ready)
         return connection.getresponse().status == 200
     except OSError:
         return False
@@ -63,65 +87,48 @@ def _answers(address: str) -> bool:
         connection.close()
 
 
-class Proxy(ThreadingHTTPServer):
-    """Passes on what lies below a prefix, which it takes away, as a proxy in front of a service does.
-
-    Attributes
-    ----------
-    asked : list of str
-        Path and query of all requests so far, with the prefix.
-    """
-
-    daemon_threads = True
-
-    def __init__(self, behind: str, prefix: str) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
-        self.behind, self.prefix = urlsplit(behind).netloc, prefix
-        self.asked: list[str] = []
-
-    @property
-    def address(self) -> str:
-        """Address of the service as seen through the proxy."""
-        return f"http://127.0.0.1:{self.server_address[1]}{self.prefix}"
-
-
-class _Handler(BaseHTTPRequestHandler):
-    server: Proxy
+class _Forward(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    behind = prefix = ""
 
     def do_GET(self) -> None:
-        self.server.asked.append(self.path)
-        path = self.path.removeprefix(self.server.prefix) or "/"
-        if path == self.path or not path.startswith(("/", "?")):
-            self.send_error(404)
-            return
-        connection = http.client.HTTPConnection(self.server.behind, timeout=SECONDS)
-        connection.request(self.command, path if path.startswith("/") else "/" + path, headers=dict(self.headers))
-        answer = connection.getresponse()
-        body = answer.read()
-        self.send_response(answer.status)
-        for name, value in answer.getheaders():
+        sys.stdout.write(f"{self.path}\n")
+        sys.stdout.flush()
+        below = self.path.removeprefix(self.prefix)
+        if self.path == "/-ready":
+            self._answer(200, [], b"")
+        elif below == self.path or (not below.startswith(("/", "?")) and below):
+            self._answer(404, [], b"not below the prefix")
+        else:
+            connection = http.client.HTTPConnection(self.behind, timeout=SECONDS)
+            path = below if below.startswith("/") else "/" + below
+            connection.request(self.command, path, headers=dict(self.headers))
+            answer = connection.getresponse()
+            self._answer(answer.status, answer.getheaders(), answer.read())
+            connection.close()
+
+    do_HEAD = do_GET  # noqa: N815
+
+    def _answer(self, status: int, headers: list[tuple[str, str]], body: bytes) -> None:
+        self.send_response(status)
+        for name, value in headers:
             if name.lower() not in _HOP:
                 self.send_header(name, value)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
-        connection.close()
-
-    do_HEAD = do_GET
 
     def log_message(self, *_: object) -> None:
         pass
 
 
-@contextmanager
-def recording(behind: str, prefix: str) -> Iterator[Proxy]:
-    """Yield a proxy in front of the service at `behind`."""
-    with Proxy(behind, prefix) as proxy:
-        thread = threading.Thread(target=proxy.serve_forever, kwargs={"poll_interval": 0.05})
-        thread.start()
-        try:
-            yield proxy
-        finally:
-            proxy.shutdown()
-            thread.join()
+def _proxy(behind: str, prefix: str) -> None:
+    _Forward.behind, _Forward.prefix = urlsplit(behind).netloc, prefix
+    with ThreadingHTTPServer(("127.0.0.1", 0), _Forward) as server:
+        sys.stdout.write(f"http://127.0.0.1:{server.server_address[1]}\n")
+        sys.stdout.flush()
+        server.serve_forever()
+
+
+if __name__ == "__main__":
+    _proxy(*sys.argv[1:])

@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 from scipy.special import betaln, gammaln
 from scipy.stats import binom, norm
 
+HEADCOUNT_EDGES = (1.0, 2.0, 5.0, 20.0, 100.0, 1_000.0, 10_000.0, np.inf)  # classes of destinations, workers
+LENGTH_EDGES_KM = (0.0, 5.0, 10.0, 20.0, 40.0, 80.0, np.inf)  # classes of commutes
 _EXACT = 200  # workers up to which the common part is summed exactly
 _HALF_NORMAL = math.sqrt(2.0 / math.pi)
 
@@ -44,6 +46,44 @@ def expected_prior_share(
         k.
     """
     return np.where(cells == 1, 1.0, mass / (headcount + mass))
+
+
+def share_variance(
+    headcount: NDArray[np.int64], size: NDArray[np.int64], prior_share: NDArray[np.float64], strength: float
+) -> NDArray[np.float64]:
+    """Return v, where √(q·(1 − q)·v) is the expected error of a share q of a destination's workers.
+
+    Parameters
+    ----------
+    headcount, size : ndarray of int64
+        n and m, workers.
+    prior_share : ndarray of float64
+        s = A/(n + A); 1 where all is drawn from the prior.
+    strength : float
+        How well the prior is believed to fit a destination, in workers.
+
+    Notes
+    -----
+    Root mean square over true shares that scatter around the prior's share q, and over draws; for origins that
+    make up whole cells: inside a cell all is the prior's. As in the planner's error of an average commute,
+
+        v = s²·h + (m + N)/(m·(1 + N)),   h = 1/(1 + strength) + 1/n,   N = n + A.
+    """
+    data = 1.0 - prior_share  # n/N
+    drawing = (size * data + headcount) / (data + headcount) / size
+    return np.asarray(prior_share**2 * (1.0 / (1.0 + strength) + 1.0 / headcount) + drawing)
+
+
+def noise_floor(variance: NDArray[np.float64], size: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return the workers from which on a destination's figure is expected to be off by at most half of itself.
+
+    Infinite where that holds for no figure up to half of the total.
+
+    Notes
+    -----
+    The smallest figure m·q with √(q·(1 − q)·v) ≤ q/2 is m·v/(v + 1/4), v as in `share_variance`; rounded up.
+    """
+    return np.where(variance > 0.25, np.inf, np.ceil(size * variance / (variance + 0.25)))
 
 
 def sampling_sd_km(

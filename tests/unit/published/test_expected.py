@@ -3,13 +3,15 @@ import math
 import numpy as np
 import pytest
 
-from synthmap.analysis.expected import (
+from synthmap.published.expected import (
     _exact_minimum,
     _normal_minimum,
     expected_common_part,
     expected_mae_km,
     expected_prior_share,
+    noise_floor,
     sampling_sd_km,
+    share_variance,
 )
 
 
@@ -67,3 +69,32 @@ def test_sampling_error_agrees_with_simulation():
     variance = p @ km**2 - (p @ km) ** 2
     found = sampling_sd_km(np.array([variance]), np.array([35]), np.array([35]), np.array([3 * alpha]))
     assert found[0] == pytest.approx(means.std(), rel=0.02)
+
+
+@pytest.mark.parametrize(("n", "mass", "q"), [(30, 10.0, 0.3), (400, 60.0, 0.05), (400, 800.0, 0.5), (8, 40.0, 0.2)])
+def test_error_of_a_share_agrees_with_simulation(n, mass, q):
+    rng = np.random.default_rng(4)
+    strength, draws = 20.0, 200_000
+    true = rng.binomial(n, rng.beta(strength * q, strength * (1 - q), draws))
+    drawn = rng.binomial(n, rng.beta(true + mass * q, n - true + mass * (1 - q)))
+    found = share_variance(np.array([n]), np.array([n]), np.array([mass / (n + mass)]), strength)[0] * q * (1 - q)
+    simulated = ((drawn - true) ** 2).mean() / n**2
+    assert 0.85 * found < simulated < 1.02 * found
+
+
+def test_where_all_is_prior_the_error_is_that_of_the_prior_and_of_independent_draws():
+    found = share_variance(np.array([10]), np.array([10]), np.array([1.0]), 19.0)
+    assert found[0] == pytest.approx(1 / 20 + 1 / 10 + 1 / 10)
+
+
+def test_noise_floor_is_where_the_error_becomes_half_of_the_figure():
+    size = np.array([40, 300, 20_000])
+    variance = np.array([0.08, 0.02, 0.001])
+    floor = noise_floor(variance, size)
+    for figure, half in ((floor, True), (floor - 1, False)):
+        q = figure / size
+        assert ((np.sqrt(q * (1 - q) * variance) <= q / 2) == half).all()
+
+
+def test_there_is_no_noise_floor_where_no_part_of_the_total_holds():
+    assert noise_floor(np.array([0.26, 3.0]), np.array([5, 1])).tolist() == [math.inf, math.inf]

@@ -1,0 +1,132 @@
+"""Vector tiles of a release: zones and flows, summed to what can be told apart at each zoom.
+
+What tiles are made from, and the tiles, are kept in the memory of the release.
+"""
+
+import threading
+from dataclasses import dataclass
+from typing import Literal
+
+import polars as pl
+
+from synthmap.published.places import ZONE
+from synthmap.published.store import OpenedRelease, unharmed
+from synthmap.published.tiles_areas import Areas, areas
+from synthmap.published.tiles_flows import RankedFlows, rank_flows
+from synthmap.published.tiles_grid import Tile
+from synthmap.published.tiles_layers import flow_tile, zone_tile
+from synthmap.published.tiles_shown import ShownFlows, show
+from synthmap.published.tiles_table import stretches, unit_totals
+from synthmap.published.tiles_units import Ladder, Units, grid_units, ladder
+
+Kind = Literal["flows", "origins", "destinations"]
+FLOWS = 1_000  # of a tile: more are a tangle that says nothing
+UNITS = 4_096  # zones of a tile
+_FINENESS = {"flows": 3, "origins": 6, "destinations": 6}  # a unit has 1/16, 1/64 of a tile's side to itself
+_TURN = threading.Lock()  # flows are put together for one caller at a time: it takes some hundred MB on the way
+
+
+@dataclass(frozen=True)
+class _Table:
+    """A table that knows its size."""
+
+    frame: pl.DataFrame
+
+    @property
+    def nbytes(self) -> int:
+        return int(self.frame.estimated_size())
+
+
+@dataclass(frozen=True)
+class _Suited:
+    """What suits a zoom: units, or the zoom of a grid."""
+
+    units: Units | int
+    nbytes: int = 500
+
+
+def vector_tile(opened: OpenedRelease, kind: Kind, tile: Tile, most: int) -> bytes:
+    """Return a Mapbox vector tile; empty where nothing is.
+
+    Parameters
+    ----------
+    opened : OpenedRelease
+    kind : str
+        ``flows`` (layers ``flows`` and ``within``), ``origins`` or ``destinations`` (``points`` and ``areas``).
+    tile : Tile
+        One that exists.
+    most : int
+        Features that the tile may have, at least 1.
+
+    Raises
+    ------
+    ReleaseCorruptError
+        If a file of the release cannot be read.
+    """
+    if kind == "flows":
+        most = min(most, FLOWS)
+        return flow_tile(tile, _shown(opened, tile.z, most).touching(tile, most))
+    most = min(most, 2 * UNITS)
+    units = _units(opened, kind, tile.z, max(1, most // 2))
+    shapes = _areas(opened) if units.level == ZONE else None
+    return zone_tile(tile, units, _values(opened, kind, units), shapes, most)
+
+
+def properties(opened: OpenedRelease, kind: Kind) -> dict[str, str]:
+    """Return the properties of features, and whether each is a ``string`` or an ``integer``."""
+    if kind == "flows":
+        return {"origin": "string", "destination": "string", "level": "string", "count": "integer"}
+    totals = ("zones", "out", "in", "count", *opened.manifest.segments)
+    return dict.fromkeys((*opened.places.levels, "id", "level"), "string") | dict.fromkeys(totals, "integer")
+
+
+def _ladder(opened: OpenedRelease) -> Ladder:
+    return opened.memory.get((opened.etag, "tiles", "ladder"), lambda: ladder(opened.places))
+
+
+def _units(opened: OpenedRelease, kind: Kind, zoom: int, most: int) -> Units:
+    """Return the units for a zoom."""
+    asked = zoom, _FINENESS[kind], most
+    found = opened.memory.get(
+        (opened.etag, "tiles", "suited", asked), lambda: _Suited(_ladder(opened).at(*asked))
+    ).units
+    if isinstance(found, Units):
+        return found
+    return opened.memory.get((opened.etag, "tiles", "grid", found), lambda: grid_units(opened.places, found))
+
+
+def _areas(opened: OpenedRelease) -> Areas:
+    def make() -> Areas:
+        with unharmed(opened.id):
+            return areas(opened.places)
+
+    return opened.memory.get((opened.etag, "tiles", "areas"), make)
+
+
+def _values(opened: OpenedRelease, kind: Kind, units: Units) -> pl.DataFrame:
+    """Return the properties of units."""
+
+    def make() -> _Table:
+        living, working = (unit_totals(opened, one, units.of_zone, len(units)) for one in ("origins", "destinations"))
+        totals = living if kind == "origins" else working
+        both = {"out": living["count"], "in": working["count"]}
+        return _Table(units.table.with_columns(**both, **totals))
+
+    return opened.memory.get((opened.etag, "tiles", "values", kind, units.key), make).frame
+
+
+def _flows(opened: OpenedRelease, units: Units) -> RankedFlows:
+    """Return the flows between units."""
+    return opened.memory.get(
+        (opened.etag, "tiles", "flows", units.key), lambda: rank_flows(stretches(opened, units.of_zone), units)
+    )
+
+
+def _shown(opened: OpenedRelease, zoom: int, most: int) -> ShownFlows:
+    """Return the flows shown at a zoom."""
+
+    def make() -> ShownFlows:
+        with _TURN:
+            return show(_flows(opened, _units(opened, "flows", zoom, most)), zoom, most)
+
+    return opened.memory.get((opened.etag, "tiles", "shown", zoom, most), make)

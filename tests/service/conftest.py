@@ -1,0 +1,146 @@
+"""A store with two releases, made once for all test processes, and clients of a service over it."""
+
+import fcntl
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import geopandas
+import live
+import pandas as pd
+import pytest
+import shapely
+from starlette.testclient import TestClient
+
+from synthmap.catalog.database import open_catalog
+from synthmap.catalog.keys import Role, add_key
+from synthmap.service.app import create_app
+from synthmap.service.settings import service_settings
+
+ODD = ["01", "O'Brien", "Île de Ré", "東京", "<img src=x onerror=alert(1)>", 'say "hi", ok; é', "a/b?c=d&e#f", "001"]
+"""Ids of the zones of the release ``odd``: polygons of 0.1 degrees in a row, in the parents ``west`` and ``east``."""
+ODD_FLOWS = [("01", "01", 40), ("O'Brien", "01", 25), ("東京", "01", 10), ("Île de Ré", "001", 30),
+             ("a/b?c=d&e#f", "<img src=x onerror=alert(1)>", 20), ("beyond", "001", 15)]  # fmt: skip
+
+
+@pytest.fixture(scope="session")
+def store(tmp_path_factory, write_spec) -> Path:
+    """A directory with the releases ``made-up-…`` (3,000 workers, 400 zones, SA segments) and ``odd-…`` (polygons)."""
+    root = tmp_path_factory.getbasetemp()
+    root = root.parent if "PYTEST_XDIST_WORKER" in os.environ else root
+    made = root / "service-store"
+    with (root / "service-store.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (made / "done").exists():
+            _make(made, write_spec)
+            (made / "done").touch()
+    return made / "releases"
+
+
+def _make(made: Path, write_spec) -> None:
+    from pipelines.release import release
+    from synthmap.confidential.sample import write_sample
+    from synthmap.spec import read_spec
+
+    region = made / "region"
+    write_sample(region, workers=3000, zones=400, destinations=60, seed=5)
+    spec = read_spec(region / "spec.toml")
+    run = spec.run.model_copy(update={"seed": 1, "scratch": made})
+    release(spec.model_copy(update={"name": "made-up", "segments": "SA", "store": made / "releases", "run": run}))
+    odd = made / "odd"
+    odd.mkdir()
+    squares = [shapely.box(2 + 0.1 * i, 48, 2.1 + 0.1 * i, 48.1) for i in range(len(ODD))]
+    side = ["west" if i < 4 else "east" for i in range(len(ODD))]
+    frame = geopandas.GeoDataFrame(
+        {"code": ODD, "side": side, "people": range(100, 100 + len(ODD))}, geometry=squares, crs=4326
+    )
+    frame.to_crs(3857).to_file(odd / "zones.gpkg", layer="zones")
+    pd.DataFrame(ODD_FLOWS, columns=["home", "work", "n"]).to_parquet(odd / "od.parquet")
+    path = write_spec(
+        odd / "spec.toml",
+        {
+            "name": "odd",
+            "title": "Odd ids <b>& polygons</b>",
+            "store": made / "releases",
+            "outside": "elsewhere",
+            "zones": {"path": "zones.gpkg", "vintage": "2026", "id": "code", "levels": ["side"], "weight": "people"},
+            "tables": [
+                {
+                    "path": "od.parquet",
+                    "vintage": "2026",
+                    "format": "long",
+                    "origin": "home",
+                    "destination": "work",
+                    "count": "n",
+                }
+            ],
+            "privacy": {"epsilon": 4.0, "delta": 1e-5},
+            "run": {"seed": 2, "scratch": made},
+        },
+    )
+    release(read_spec(path))
+
+
+@pytest.fixture(scope="session")
+def made_up(store) -> str:
+    """The id of the made-up release."""
+    return next(path.name for path in store.glob("made-up-*"))
+
+
+@pytest.fixture(scope="session")
+def odd(store) -> str:
+    """The id of the release with odd ids."""
+    return next(path.name for path in store.glob("odd-*"))
+
+
+@pytest.fixture
+def make_client(store, tmp_path) -> Iterator[Callable[..., TestClient]]:
+    """Return a function that makes a client of a service over `store`; keywords change its settings."""
+    clients = []
+
+    def make(**changes) -> TestClient:
+        usual = {"store": store, "database": f"sqlite:///{tmp_path / 'catalog.sqlite'}"}
+        client = TestClient(create_app(service_settings(**(usual | changes))), raise_server_exceptions=False)
+        clients.append(client.__enter__())
+        return clients[-1]
+
+    yield make
+    for client in clients:
+        client.__exit__(None, None, None)
+
+
+@pytest.fixture
+def client(make_client) -> TestClient:
+    """A client of a service with usual settings."""
+    return make_client()
+
+
+@pytest.fixture(scope="session")
+def live_server(store, tmp_path_factory) -> Iterator[str]:
+    """The address of a service over `store` in a process of its own, pages of 50 features; for foreign clients."""
+    database = tmp_path_factory.mktemp("live") / "catalog.sqlite"
+    with live.serving(store, database, page_size=50, page_size_maximum=200) as address:
+        yield address
+
+
+@pytest.fixture(scope="session")
+def live_keyed(store, tmp_path_factory) -> Iterator[tuple[str, str]]:
+    """The address of a service that wants a key, and a reader's key."""
+    database = tmp_path_factory.mktemp("keyed") / "catalog.sqlite"
+    catalog = open_catalog(f"sqlite:///{database}")
+    key = add_key(catalog, "test", Role.READER)
+    catalog.close()
+    with live.serving(store, database, anonymous=False, page_size=50) as address:
+        yield address, key
+
+
+@pytest.fixture(scope="session")
+def proxied(store, tmp_path_factory) -> Iterator[live.Proxy]:
+    """A proxy that remembers requests, in front of a service below the prefix /maps; pages of 50 features."""
+    database = tmp_path_factory.mktemp("proxied") / "catalog.sqlite"
+    settings = {"page_size": 50, "page_size_maximum": 200, "root_path": "/maps"}
+    with (
+        live.serving(store, database, **settings) as address,
+        live.recording(address, "/maps", database.with_name("asked")) as proxy,
+    ):
+        yield proxy

@@ -1,0 +1,28 @@
+"""Liveness, readiness, and the one shape of errors."""
+
+from waiting import wait_for
+
+
+def test_a_service_over_a_store_is_alive_and_ready(client):
+    assert client.get("/healthz").json() == {"status": "ok"}
+    wait_for(lambda: client.get("/readyz").json() == {"status": "ready"})  # its releases are opened beside the serving
+
+
+def test_without_a_store_it_is_alive_but_not_ready(make_client, tmp_path):
+    client = make_client(store=tmp_path / "none")
+    assert client.get("/healthz").status_code == 200
+    answer = client.get("/readyz")
+    assert answer.status_code == 503
+    assert answer.headers["content-type"] == "application/problem+json"
+
+
+def test_an_unknown_path_is_a_problem(client):
+    answer = client.get("/nothing")
+    assert answer.status_code == 404
+    assert set(answer.json()) == {"type", "title", "status", "detail", "instance"}
+
+
+def test_an_unknown_query_parameter_is_a_bad_request(client):
+    answer = client.get("/healthz?verbose=1")
+    assert answer.status_code == 400
+    assert "verbose" in answer.json()["detail"]
