@@ -53,7 +53,7 @@ class ZonesSpec(_Section):
 
     @model_validator(mode="after")
     def _levels(self) -> Self:
-        if taken := {"", "id", "weight", "longitude", "latitude", "geometry"} & set(self.levels or ()):
+        if taken := {"", "id", "zone", "weight", "longitude", "latitude", "geometry"} & set(self.levels or ()):
             raise ValueError(f"zones.levels ({', '.join(sorted(taken))}) must have names of their own")
         return self
 

@@ -170,6 +170,8 @@ def _codes(ids: pa.StringArray, level: str, names: pa.StringArray) -> NDArray[np
             f"every zone must have a parent at level {level}; missing for {some_of(ids.filter(missing))}"
         )
     distinct = pc.unique(names).sort()
+    if ELSEWHERE in distinct.to_pylist():
+        raise GeographyError(f"no {level} may be called {ELSEWHERE}: that is what lies outside all zones")
     return np.asarray(pc.index_in(names, value_set=distinct).to_numpy(), dtype=np.int64)
 
 

@@ -19,7 +19,7 @@ Links = list[dict[str, str]]
 SCHEMA = "application/schema+json"
 QUERYABLES = "http://www.opengis.net/def/rel/ogc/1.0/queryables"
 TILESETS = "http://www.opengis.net/def/rel/ogc/1.0/tilesets-vector"
-_WHAT = {
+WHAT = {
     "flows": (
         "Flows",
         "Commuting flows between zones: lines from the internal point of the origin to that of the destination. "
@@ -38,7 +38,7 @@ def collection_id(opened: OpenedRelease, kind: str) -> str:
 def describe_collection(request: Request, opened: OpenedRelease, kind: str) -> dict[str, Any]:
     """Return the description of a collection (OGC API Features, Parts 1 and 2)."""
     name = collection_id(opened, kind)
-    title, text = _WHAT[kind]
+    title, text = WHAT[kind]
     manifest = opened.manifest
     spread: dict[str, Any] = {"spatial": {"bbox": [list(extent(opened))], "crs": CRS84}}
     if manifest.year is not None:

@@ -11,7 +11,7 @@ from synthmap.published.features import Page
 from synthmap.published.features_geojson import write_features
 from synthmap.published.features_layer import Layer
 from synthmap.published.store import OpenedRelease
-from synthmap.service.feature_documents import Links, collection_id
+from synthmap.service.feature_documents import WHAT, Links, collection_id
 from synthmap.service.html import caution, page
 from synthmap.service.links import href
 
@@ -23,7 +23,10 @@ def collections_page(request: Request, described: list[tuple[OpenedRelease, list
             "id": opened.id,
             "title": opened.manifest.title or opened.manifest.name,
             "caution": caution(opened.manifest),
-            "collections": [one | {"page": _address(request, one["id"])} for one in collections],
+            "collections": [
+                {"page": _address(request, one["id"]), "title": title, "text": text}
+                for one, (title, text) in zip(collections, WHAT.values(), strict=True)
+            ],
         }
         for opened, collections in described
     ]
@@ -37,6 +40,7 @@ def collection_page(request: Request, layer: Layer, document: dict[str, Any]) ->
         "collection.html",
         *_crumbs(request, layer)[:1],
         document=document,
+        text=WHAT[layer.kind][1],
         properties=layer.properties,
         items=_address(request, document["id"], "items"),
         caution_of=caution(layer.opened.manifest),

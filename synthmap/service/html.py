@@ -36,7 +36,8 @@ class Caution:
 def caution(manifest: Manifest) -> Caution:
     """Return the short form of a release's privacy statement."""
     loss = manifest.privacy.dp
-    promise = f"(ε, δ)-differentially private with ε = {loss.epsilon:g}, δ = {loss.delta:.3g}"
+    amounts = f"ε = {loss.epsilon:g}, δ = {loss.delta:.3g}"
+    promise = f"(ε, δ)-differentially private with {amounts}" if manifest.private else f"with the noise of {amounts}"
     text = f"Synthetic: origins are drawn, {promise}. Do not read single zones as facts: sum them up."
     return Caution(text, None if manifest.private else f"NOT PRIVATE: {manifest.warning}")
 

@@ -39,7 +39,7 @@ class ServiceSettings(BaseSettings):
     body_bytes_maximum: int = Field(default=1_000_000, ge=1, description="Requests are small; uploads of areas set it.")
     seconds_maximum: float = Field(default=60.0, gt=0, description="Who waits longer for an answer is told so (503).")
     requests_per_minute: int = Field(
-        default=6_000,
+        default=60_000,
         ge=0,
         description="For one key, or one address without a key, in each process; 0: no limit. So that one script "
         "leaves something to the others.",

@@ -119,6 +119,12 @@ def test_numbers_have_ranges(read, line):
         read(line)
 
 
+@pytest.mark.parametrize("level", ["", "id", "zone", "weight", "longitude", "latitude", "geometry"])
+def test_a_level_has_a_name_that_no_other_column_of_a_release_has(read, level):
+    with pytest.raises(ConfigurationError, match="must have names of their own"):
+        read(vintage=f'vintage = "v"\nlevels = ["{level}"]')
+
+
 @pytest.mark.parametrize("value", ["true", '"4"'])
 def test_a_privacy_parameter_is_a_number_not_something_like_one(read, value):
     with pytest.raises(ConfigurationError, match=r"privacy\.epsilon"):

@@ -23,18 +23,18 @@ _DOCUMENTS = {"json": JSON, "html": HTML}
 def read_landing(request: Request) -> Response:
     """Return where everything is."""
     found = {
-        "title": "synthmap",
+        "title": "Synthetic commuting tables",
         "description": DESCRIPTION,
         "links": [
             link(request, "self", JSON, "This document"),
             link(request, "alternate", HTML, "This document as a page", f="html"),
-            link(request, "service-desc", f"{OPENAPI};version=3.0", "The interface, as OpenAPI 3.0", "api"),
-            link(request, "service-doc", HTML, "The interface, for people", "api", f="html"),
-            link(request, "conformance", JSON, "Standards that this service follows", "conformance"),
             link(request, "data", JSON, "Collections of features: flows, origins, destinations", "collections"),
+            link(request, "related", JSON, "Releases: tables, statements, files", "releases"),
             link(request, "http://www.opengis.net/def/rel/ogc/1.0/processes", JSON, "Processes", "processes"),
             link(request, "http://www.opengis.net/def/rel/ogc/1.0/job-list", JSON, "Jobs", "jobs"),
-            link(request, "related", JSON, "Releases: tables, statements, files", "releases"),
+            link(request, "service-doc", HTML, "The interface, for people", "api", f="html"),
+            link(request, "service-desc", f"{OPENAPI};version=3.0", "The interface, as OpenAPI 3.0", "api"),
+            link(request, "conformance", JSON, "Standards that this service follows", "conformance"),
         ],
     }
     if negotiate(request, _DOCUMENTS) == "json":

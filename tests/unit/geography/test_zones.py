@@ -108,6 +108,7 @@ def test_ranks_name_the_unknown_and_hint_at_lost_zeros():
         ({"ids": ["a", "b"], "weight": [1, -1]}, "at least 0; not so for 'b'"),
         ({"ids": ["a", "b"], "county": ["c", None]}, "parent at level county; missing for 'b'"),
         ({"ids": ["a", "b"], "county": ["", "c"]}, "parent at level county; missing for 'a'"),
+        ({"ids": ["a", "b"], "county": ["elsewhere", "c"]}, "no county may be called elsewhere"),
     ],
 )
 def test_faults_name_the_rule_and_the_zones(fault, message):
