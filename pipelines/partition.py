@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from pipelines.stage import attempt, stage
 from pipelines.tabulate import Tabulated
+from synthmap.analysis.prior_table import open_prior_table
 from synthmap.confidential.table import merge_duplicates
 from synthmap.geography.region import Region, open_region
 from synthmap.mechanism.dirichlet import Counts
@@ -63,7 +64,8 @@ def collect(
     destination, origin, workers = destination[order], origin[order], workers[order]
     ranks = region.rank_of_position[partition.first + np.flatnonzero(headcount)]
     starts = np.append(np.flatnonzero(np.diff(destination, prepend=-1)), destination.size)
-    plan = plan_destinations(region, ranks.astype(np.int32), headcount[headcount > 0], settings_of(spec, region))
+    known, _ = open_prior_table(region_directory)
+    plan = plan_destinations(region, ranks.astype(np.int32), headcount[headcount > 0], settings_of(spec, region), known)
     path = attempt(directory, "partition")
     pq.write_table(plan.to_table(), f"{path}-plan.parquet")
     np.save(f"{path}-first.npy", starts)

@@ -48,12 +48,13 @@ def finish(
     region: Region,
     plan: Plan,
     settings: PlanSettings,
+    source: statement_of.PriorSource | None,
     ready: Callable[[], None],
 ) -> tuple[Path, Manifest]:
     """Complete the release in `partial`, verify it, publish it if `ready` agrees; return its directory and manifest."""
     write_zones(partial / "zones.parquet", region, elsewhere=spec.outside == "elsewhere")
     write_plan(partial / "plan.parquet", plan, region, settings.segments)
-    manifest = describe(spec, release, region, plan, settings, _records(partial))
+    manifest = describe(spec, release, region, plan, settings, source, _records(partial))
     (partial / MANIFEST).write_text(manifest.model_dump_json(indent=2) + "\n", encoding="utf-8")
     verify(partial)
     return publish(partial, release, ready), manifest
@@ -73,6 +74,7 @@ def describe(
     region: Region,
     plan: Plan,
     settings: PlanSettings,
+    source: statement_of.PriorSource | None,
     files: dict[str, statement_of.FileRecord],
 ) -> Manifest:
     """Return the manifest of a release: functions of public inputs only."""
@@ -85,11 +87,9 @@ def describe(
         year=spec.year,
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         private=private,
-        warning=None
-        if private
-        else "drawn with a fixed seed, for tests and demonstrations; anyone who knows the seed can undo it",
+        warning=_warning(private, source),
         segments=list(spec.segment_columns),
-        privacy=_privacy(spec, loss(plan, settings), plan, settings),
+        privacy=_privacy(spec, loss(plan, settings), plan, settings, source),
         invariants=statement_of.Invariants(
             statements=["the number of workers at each destination is published exactly"],
             workers=int(plan.headcount.sum()),
@@ -97,12 +97,14 @@ def describe(
         ),
         plan=summarise(spec, plan, settings),
         prior=statement_of.PriorSummary(
-            formula="weight × (1 + distance_km/scale_km)^−power, great circle between internal points",
+            formula="weight × (1 + distance_km/scale_km)^−power, great circle between internal points"
+            + ("" if source is None else "; mixed with the public table named in source"),
             weight=_weight_source(spec),
             scale_km=settings.scale_km,
             power=settings.power,
             elsewhere_share=settings.elsewhere_share,
             strength=settings.strength,
+            source=source,
         ),
         zones=statement_of.ZonesSummary(
             vintage=region.zones.vintage,
@@ -118,6 +120,16 @@ def describe(
         ),
         files=files,
     )
+
+
+def _warning(private: bool, source: statement_of.PriorSource | None) -> str | None:
+    """Return what a reader must know first."""
+    found = []
+    if not private:
+        found.append("drawn with a fixed seed, for tests and demonstrations; anyone who knows the seed can undo it")
+    if source is not None and not source.private:
+        found.append(f"its prior is the release {source.name}, which is not private itself")
+    return "; ".join(found) or None
 
 
 def _weight_source(spec: Spec) -> str:
@@ -137,7 +149,9 @@ def promise(spec: Spec) -> statement_of.Loss:
     return statement_of.Loss(epsilon=epsilon, delta=delta)
 
 
-def _privacy(spec: Spec, table: TableLoss, plan: Plan, settings: PlanSettings) -> statement_of.Privacy:
+def _privacy(
+    spec: Spec, table: TableLoss, plan: Plan, settings: PlanSettings, source: statement_of.PriorSource | None
+) -> statement_of.Privacy:
     """Return the promise."""
     held = spec.privacy.max_jobs_per_worker
     promised = promise(spec)
@@ -150,6 +164,8 @@ def _privacy(spec: Spec, table: TableLoss, plan: Plan, settings: PlanSettings) -
             delta_table=table.pdp_delta_table,
         )
     assumptions = ["nothing else about the same jobs has been published; losses of several releases add up"]
+    if source is not None:
+        assumptions.append(f"the prior's table {source.name} is public: {source.statement}")
     if held == 1:
         assumptions.append("a worker has one job in the table")
     else:

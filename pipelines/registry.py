@@ -73,7 +73,7 @@ def register(registry: Path, id: str, spec: Path) -> Dataset:
         raise ConfigurationError(f"spec ({str(spec)!a}) must be a path of printable characters")
     found = read_spec(spec)
     zones = read_zones(found.zones)
-    with _locked(registry):
+    with locked(registry):
         known = read_registry(registry)
         if known.get(id, spec) != spec:
             raise ConfigurationError(
@@ -85,7 +85,8 @@ def register(registry: Path, id: str, spec: Path) -> Dataset:
 
 
 @contextmanager
-def _locked(registry: Path) -> Iterator[None]:
+def locked(registry: Path) -> Iterator[None]:
+    """Let no other program change the registry, or what lies beside it, in the block."""
     try:
         registry.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         lock = registry.with_name(registry.name + ".lock").open("w")
@@ -97,17 +98,28 @@ def _locked(registry: Path) -> Iterator[None]:
 
 
 def _write(registry: Path, specs: dict[str, Path]) -> None:
-    """Write the registry beside and rename it; only its owner may read it."""
+    """Write the registry."""
     # a JSON string of printable characters is a TOML string
     lines = [f"\n[datasets.{json.dumps(id)}]\nspec = {json.dumps(str(path), ensure_ascii=False)}\n"
              for id, path in sorted(specs.items())]  # fmt: skip
-    beside = registry.with_name(f".{registry.name}-{secrets.token_hex(8)}")
+    write_privately(registry, _HEAD + "".join(lines))
+
+
+def write_privately(path: Path, text: str) -> None:
+    """Write a file beside its place and rename it, durably; only its owner may read it.
+
+    Raises
+    ------
+    ConfigurationError
+        If it cannot be written.
+    """
+    beside = path.with_name(f".{path.name}-{secrets.token_hex(8)}")
     try:
         with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
-            file.write(_HEAD + "".join(lines))
+            file.write(text)
             file.flush()
             os.fsync(file.fileno())
-        beside.replace(registry)
+        beside.replace(path)
     except OSError as fault:
         beside.unlink(missing_ok=True)
-        raise ConfigurationError(f"registry ({registry}) must be a writable file: {fault.strerror}") from None
+        raise ConfigurationError(f"registry ({path}) must be a writable file: {fault.strerror}") from None

@@ -17,6 +17,7 @@ from pipelines.publish import finish, promise, summarise
 from pipelines.stage import StageError
 from pipelines.synthesize import draw
 from pipelines.tabulate import tabulate
+from synthmap.analysis.prior_table import open_prior_table, read_prior_table, refuse_confidential, write_prior_table
 from synthmap.errors import ConfidentialDataError, ConfigurationError, SynthmapError, VintageError
 from synthmap.geography.read import read_zones
 from synthmap.geography.region import Region, make_region, write_region
@@ -27,7 +28,7 @@ from synthmap.release.store import new_release_id, partial_release, scratch
 from synthmap.spec import Spec
 
 Progress = Callable[[str, int, int], None]
-BeforeDrawing = Callable[[str, Loss], None]
+Paying = Callable[[str, Loss], None]
 WORKERS_PER_PARTITION = 500_000
 
 
@@ -57,7 +58,7 @@ def quiet(stage: str, done: int, total: int) -> None:
 
 
 def free(release: str, cost: Loss) -> None:
-    """Let a release be drawn without keeping account of it."""
+    """Let a release be made without keeping account of it."""
 
 
 def release(
@@ -66,7 +67,8 @@ def release(
     scheduler: str = "processes",
     progress: Progress = quiet,
     name: str | None = None,
-    before_drawing: BeforeDrawing = free,
+    before_reading: Paying = free,
+    before_drawing: Paying = free,
     before_publishing: Callable[[], None] = lambda: None,
 ) -> Released:
     """Run `spec` and return the published release.
@@ -83,8 +85,11 @@ def release(
         Called with a stage's name, tasks done and tasks in all.
     name : str, optional
         The release's id; default: a new one. Whoever runs a spec again under the same id gets one release, not two.
+    before_reading : callable
+        Called with the id and what the release costs a worker, once all that is public is known to be usable and
+        before a table is read; it raises to refuse.
     before_drawing : callable
-        Called with the id and what the release costs a worker, before anything is drawn; it raises to refuse.
+        Called likewise before anything is drawn.
     before_publishing : callable
         Called right before the rename that publishes; it raises to refuse.
 
@@ -95,9 +100,11 @@ def release(
     """
     began = time.perf_counter()
     name = name or new_release_id(spec.name)
-    with _prepared(spec, scheduler, progress) as (client, directory, region, parts):
+    cost = promise(spec)
+    with _prepared(spec, scheduler, progress, lambda: before_reading(name, cost)) as (client, directory, region, parts):
         plan, settings = read_plans(parts), settings_of(spec, region)
-        before_drawing(name, promise(spec))
+        _, source = open_prior_table(directory)
+        before_drawing(name, cost)
         with partial_release(spec.store, name) as partial:
             draws = partial / "draws"
             draws.mkdir()
@@ -108,7 +115,7 @@ def release(
             for i, path in enumerate(drawn):
                 path.rename(partial / "od" / f"part-{i:05}.parquet")
             shutil.rmtree(draws)
-            path, manifest = finish(spec, name, partial, region, plan, settings, before_publishing)
+            path, manifest = finish(spec, name, partial, region, plan, settings, source, before_publishing)
             progress("publish", 1, 1)
     return Released(name, path, manifest, time.perf_counter() - began)
 
@@ -121,7 +128,9 @@ def plan(spec: Spec, *, scheduler: str = "processes", progress: Progress = quiet
 
 
 @contextmanager
-def _prepared(spec: Spec, scheduler: str, progress: Progress) -> Iterator[tuple[Client, Path, Region, list[Path]]]:
+def _prepared(
+    spec: Spec, scheduler: str, progress: Progress, before_reading: Callable[[], None] = lambda: None
+) -> Iterator[tuple[Client, Path, Region, list[Path]]]:
     """Yield (client, directory with the region, region, collected partitions)."""
     for table in spec.tables:
         if table.vintage != spec.zones.vintage:
@@ -131,13 +140,16 @@ def _prepared(spec: Spec, scheduler: str, progress: Progress) -> Iterator[tuple[
     with scratch(spec.run.scratch) as directory, connect(scheduler) as client:
         progress("zones", 0, 1)
         region = make_region(read_zones(spec.zones))
+        refuse_confidential(spec)
         settings_of(spec, region)
         write_region(region, directory)
+        write_prior_table(directory, *read_prior_table(spec, region.zones))
         if not all(client.run(directory.is_dir).values()):  # there is a worker: `connect` waited for it
             raise ConfigurationError(
                 f"run.scratch ({directory.parent}) must be a directory that all workers of {scheduler} share"
             )
         progress("zones", 1, 1)
+        before_reading()
         tasks = [client.submit(tabulate, spec, i, directory, directory, pure=False) for i in range(len(spec.tables))]
         read = _gather(tasks, "read", progress)
         tables = [table for table, _ in read]

@@ -20,7 +20,8 @@ from synthmap.catalog import claims
 from synthmap.catalog.claims import Claim, ClaimLostError, Watch
 from synthmap.catalog.database import open_catalog
 from synthmap.catalog.jobs import State
-from synthmap.errors import CatalogError, ReleaseError
+from synthmap.catalog.ledger import refund
+from synthmap.errors import CatalogError, LedgerError, ReleaseError
 
 R = TypeVar("R")
 BEATS = 6  # signs of life in a lease: several may fail before anybody takes the job over
@@ -92,6 +93,17 @@ class Worker:
             return
         self.ended[state] += 1
         self._log(f"{about}: {state}")
+        if state in (State.FAILED, State.DISMISSED) and claim.job.process == "release":
+            self._refund(claim, about)
+
+    def _refund(self, claim: Claim, about: str) -> None:
+        """Take back what a job that ended paid, if nothing was drawn for it; from now on nothing can be."""
+        try:
+            dataset, name = claim.job.inputs["dataset"], claim.job.release or ""
+            if self._patiently(lambda: refund(self.catalog, dataset, name)):
+                self._log(f"{about}: nothing was drawn, so its loss was refunded")
+        except (CatalogError, LedgerError) as fault:
+            self._log(f"{about}: {fault}")
 
     def _attempt(self, claim: Claim, about: str) -> State:
         """Return the state of a job after an attempt at it."""

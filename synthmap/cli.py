@@ -12,10 +12,10 @@ from typing import Annotated, Any
 import typer
 
 from synthmap import __version__
-from synthmap.commands import datasets, keys, serving
-from synthmap.commands.shared import AsJson, Scheduler
+from synthmap.commands import audit, datasets, export, keys, ledger, serving, up
+from synthmap.commands.shared import AsJson, Database, Scheduler
 from synthmap.commands.shared import show as _print
-from synthmap.errors import SynthmapError
+from synthmap.errors import ConfigurationError, SynthmapError
 
 app = typer.Typer(
     add_completion=False,
@@ -23,9 +23,14 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     help="Publish who commutes from where to where without giving anyone away.",
 )
+app.add_typer(audit.app)
 app.add_typer(serving.app)
+app.add_typer(up.app)
+app.add_typer(up.app)
+app.add_typer(export.app)
 app.add_typer(keys.app, name="keys")
 app.add_typer(datasets.app, name="datasets")
+app.add_typer(ledger.app, name="ledger")
 
 
 class RuleName(StrEnum):
@@ -208,7 +213,6 @@ def spec(
     schema: Annotated[bool, typer.Option("--schema", help="Print the JSON schema.")] = False,
 ) -> None:
     """Print an example spec, or the schema that specs follow."""
-    from synthmap.errors import ConfigurationError
     from synthmap.spec import Spec, example_spec
 
     if example == schema:
@@ -254,14 +258,34 @@ def plan(path: SpecPath, scheduler: Scheduler = "processes", as_json: AsJson = F
 
 
 @app.command()
-def release(path: SpecPath, scheduler: Scheduler = "processes", as_json: AsJson = False) -> None:
-    """Run a spec and publish the release."""
+def release(
+    path: SpecPath,
+    scheduler: Scheduler = "processes",
+    dataset: Annotated[
+        str | None, typer.Option(metavar="ID", show_default=False, help="Pay from the budget of this dataset [nobody].")
+    ] = None,
+    store: Annotated[
+        Path | None, typer.Option(metavar="DIR", show_default=False, help="With --dataset: where to publish [SPEC's].")
+    ] = None,
+    database: Database = "",
+    registry: datasets.Registry = None,
+    as_json: AsJson = False,
+) -> None:
+    """Run a spec and publish the release. With --dataset its loss is recorded in the ledger first."""
     from pipelines import release as pipeline
     from synthmap.spec import read_spec
 
     spec = read_spec(path)
     with _progress() as show:
-        found = pipeline.release(spec, scheduler=scheduler, progress=show)
+        if dataset is not None:
+            chosen = spec.model_copy(update={"store": store or spec.store})
+            found = ledger.paid(chosen, dataset, database, registry, scheduler=scheduler, progress=show)
+        elif store is not None:
+            raise ConfigurationError(f"--dataset must be given with --store ({store}); else SPEC says where to publish")
+        else:
+            if not as_json:
+                typer.echo("synthmap: no ledger keeps account of this release; --dataset names one that does", err=True)
+            found = pipeline.release(spec, scheduler=scheduler, progress=show)
     dp = found.manifest.privacy.dp
     values = {
         "release": found.release,
@@ -271,6 +295,7 @@ def release(path: SpecPath, scheduler: Scheduler = "processes", as_json: AsJson 
         "workers": found.manifest.invariants.workers,
         "destinations": found.manifest.invariants.destinations,
         "private": found.manifest.private,
+        "dataset": dataset,
         "seconds": round(found.seconds, 3),
     }
     _print(

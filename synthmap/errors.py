@@ -22,6 +22,14 @@ class BudgetExceededError(SynthmapError):
     """A request would cost more than the budget that is left."""
 
 
+class LedgerError(SynthmapError):
+    """The ledger does not allow what was asked, or was damaged; nothing is released on it."""
+
+
+class BudgetMissingError(LedgerError):
+    """A dataset has no privacy budget yet."""
+
+
 class GeographyError(SynthmapError):
     """Zones, their hierarchy or their coordinates are unusable."""
 

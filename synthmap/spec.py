@@ -96,11 +96,21 @@ class PrivacySpec(_Section):
 class PlanSpec(_Section):
     """How the origins seen from a destination are coarsened, and how empty cells are dropped."""
 
-    coarsening: Literal["prior-mass", "distance"] = "prior-mass"
+    coarsening: Literal["prior-mass", "distance", "auto"] = "prior-mass"
     finest: str | None = None
     cells: Annotated[int, Field(ge=1, le=8_000_000)] | Literal["auto"] = "auto"
-    keep: Annotated[float, Field(gt=0, le=1)] | Literal["prior"] = 1.0
+    keep: Annotated[float, Field(gt=0, le=1)] | Literal["prior", "auto"] = 1.0
     keep_floor: float = Field(default=0.5, gt=0, le=1)
+
+
+class PriorTableSpec(_Section):
+    """A public table of flows, for instance from a census; without `count` every row is one worker."""
+
+    path: Path
+    origin: str
+    destination: str
+    count: str | None = None
+    vintage: str = Field(min_length=1)
 
 
 class PriorSpec(_Section):
@@ -108,12 +118,32 @@ class PriorSpec(_Section):
 
     The defaults lie between what fits three published tables best (Leeds 2011, District of Columbia 2023, Rhode
     Island 2019). Fit your own on public data only.
+
+    A public table of flows may be mixed in, an earlier published release or any other: a destination with c workers in
+    it takes the share ``mixing``·c/(c + ``strength``) from there, never all, so that no inhabited zone is without mass.
     """
 
     scale_km: float = Field(default=10.0, gt=0, allow_inf_nan=False)
     power: float = Field(default=2.5, ge=0, le=20)
     elsewhere_share: float | None = Field(default=None, ge=0, le=0.9)
-    strength: float = Field(default=20.0, gt=0, allow_inf_nan=False)
+    strength: float = Field(default=5.0, gt=0, allow_inf_nan=False)
+    release: Path | None = None
+    table: PriorTableSpec | None = None
+    mixing: float = Field(default=0.75, gt=0, le=0.95)
+    unknown: Literal["refuse", "leave out"] = "refuse"
+
+    @model_validator(mode="after")
+    def _one_table(self) -> Self:
+        if self.release is not None and self.table is not None:
+            raise ValueError("prior.release and [prior.table] exclude each other")
+        if not self.public and self.model_fields_set & {"mixing", "unknown"}:
+            raise ValueError("mixing and unknown are for prior.release or [prior.table]")
+        return self
+
+    @property
+    def public(self) -> bool:
+        """Whether a public table is part of the prior."""
+        return self.release is not None or self.table is not None
 
 
 class RunSpec(_Section):
@@ -206,7 +236,16 @@ def _anchored(spec: Spec, base: Path) -> Spec:
     )
     tables = [t.model_copy(update=update(t, path=t.path)) for t in spec.tables]
     run = spec.run.model_copy(update=update(spec.run, scratch=spec.run.scratch))
-    return spec.model_copy(update={"zones": zones, "tables": tables, "run": run, "store": base / spec.store})
+    known = spec.prior.table
+    prior = spec.prior.model_copy(
+        update={
+            **update(spec.prior, release=spec.prior.release),
+            "table": known and known.model_copy(update=update(known, path=known.path)),
+        }
+    )
+    return spec.model_copy(
+        update={"zones": zones, "tables": tables, "prior": prior, "run": run, "store": base / spec.store}
+    )
 
 
 def example_spec() -> str:

@@ -12,6 +12,9 @@ import postgres
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import shapely
+
+collect_ignore_glob = ["*/qgis_*.py"]  # run by QGIS's own Python
 
 Result = subprocess.CompletedProcess[str]
 
@@ -126,11 +129,13 @@ def small_release(tmp_path: Path) -> Callable[..., Path]:
                 else pa.table(dict(zip(columns, zip(*rows, strict=True), strict=True)))
             )
             pq.write_table(table, directory / "od" / f"part-{i:05}.parquet")
+        inside = [None if one == "elsewhere" else 1.0 + 0.1 * i for i, one in enumerate(zones)]
         places = {
             "id": zones,
             "weight": [1] * len(zones),
-            "longitude": [1.0] * len(zones),
-            "latitude": [50.0] * len(zones),
+            "longitude": inside,
+            "latitude": [one and 50.0 for one in inside],
+            "geometry": [one and shapely.to_wkb(shapely.Point(one, 50.0)) for one in inside],
         }
         pq.write_table(pa.table(places), directory / "zones.parquet")
         usual = {
@@ -144,6 +149,8 @@ def small_release(tmp_path: Path) -> Callable[..., Path]:
             "epsilon": [4.0, 4.0],
             "epsilon_dropping": [0.0, 0.0],
             "delta": [1e-6, 5e-7],
+            "predicted_km": [2.0, 1.5],
+            "prior_share": [0.2, 0.1],
         }
         pq.write_table(pa.table(usual | (plan or {})), directory / "plan.parquet")
         files = {

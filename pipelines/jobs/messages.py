@@ -12,6 +12,11 @@ _DATASET = f"the dataset breaks a rule; {_LOG}"  # a zone that is unknown in it 
 # the first that fits decides
 _TEXTS: tuple[tuple[type[errors.SynthmapError], str], ...] = (
     (errors.BudgetExceededError, "the release would cost more than is left of the dataset's privacy budget"),
+    (
+        errors.BudgetMissingError,
+        "the dataset must have a privacy budget first; its curator sets it: synthmap ledger budget",
+    ),
+    (errors.LedgerError, f"the ledger of the dataset does not allow it; {_LOG}"),
     (errors.PrivacyParameterError, "no noise meets these privacy parameters at every destination; ask for others"),
     (errors.UnknownZoneError, _DATASET),
     (errors.ConfidentialDataError, _DATASET),

@@ -8,6 +8,7 @@ from pipelines.jobs.order import Order, Progress
 from pipelines.jobs.published import result
 from pipelines.registry import registered_spec
 from pipelines.release import release
+from pipelines.spending import Spending
 from synthmap.catalog.claims import Claim, may_publish
 from synthmap.catalog.database import Catalog
 from synthmap.errors import ConfigurationError
@@ -18,13 +19,20 @@ _SECTION = {"epsilon": "privacy", "delta": "privacy", "rule": "privacy",
 
 
 def run(order: Order, claim: Claim, catalog: Catalog, progress: Progress) -> dict[str, Any]:
-    """Return what was released. Its id was fixed when the job was submitted, so a second attempt makes the same."""
-    spec = with_choices(registered_spec(order.registry, claim.job.inputs["dataset"]), claim.job.inputs)
+    """Return what was released. Its id was fixed when the job was submitted, so a second attempt makes the same.
+
+    The loss is recorded under that id, so a second attempt pays nothing more.
+    """
+    dataset = claim.job.inputs["dataset"]
+    spec = with_choices(registered_spec(order.registry, dataset), claim.job.inputs)
+    paying = Spending(catalog, order.registry, dataset, spec, job=claim.job.id)
     found = release(
         spec.model_copy(update={"store": order.store}),
         scheduler=order.scheduler,
         progress=progress,
         name=claim.job.release,
+        before_reading=paying.before_reading,
+        before_drawing=paying.before_drawing,
         before_publishing=lambda: may_publish(catalog, claim),
     )
     return result(found.manifest)

@@ -39,7 +39,7 @@ class Expected(BaseModel):
     ----------
     distance_mae_km, distance_mae_km_unweighted : float or None
         ``sqrt(2/π)`` times the plan's predicted error of each destination's average commute, averaged with the
-        weights of the measure; None where the plan predicts none (a fixed number of cells).
+        weights of the measure; None where the plan predicts none.
     distance_sampling_sd_km : float
         Worker-weighted mean of the standard deviation that drawing alone gives an average commute.
     prior_share : float

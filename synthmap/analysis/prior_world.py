@@ -10,11 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synthmap.analysis.read import PublishedPlan
-from synthmap.analysis.table import ZONE, ODTable, Paired
+from synthmap.analysis.table import ODTable, Paired
 from synthmap.compiled import compiled
+from synthmap.errors import ConfigurationError
 from synthmap.geography.distance import unit_vectors
 from synthmap.geography.hierarchy import ZoneTree, build_tree
-from synthmap.geography.prior import prior_from, rank_at
+from synthmap.geography.prior import NO_TABLE, PriorModel, PriorTable, prior_from, rank_at
 from synthmap.geography.zones import Zones
 from synthmap.kernels.bounded import KEEP_UNITS
 from synthmap.kernels.destination import coarsen, synthesize_many
@@ -30,29 +31,35 @@ class Setting:
     """What of a release is needed to run its plan again; public."""
 
     tree: ZoneTree
+    model: PriorModel
     points: NDArray[np.float64]
-    scale_km: float
-    power: float
-    elsewhere_share: float
-    finest: int
+    destination: NDArray[np.int32]
     keep_by_prior: bool
     segments: int
 
 
-def setting_of(manifest: Manifest, plan: PublishedPlan, zones: Zones) -> Setting:
-    """Return the setting of a release over `zones`, which must be those it was made with."""
-    finest = -1
-    if manifest.plan.coarsening == "distance":
-        names = (*zones.levels, ZONE)
-        finest = names.index(manifest.plan.finest or (zones.levels[-1] if zones.levels else ZONE))
-    points = unit_vectors(zones.longitude[plan.destination], zones.latitude[plan.destination])
+def setting_of(manifest: Manifest, plan: PublishedPlan, zones: Zones, table: PriorTable = NO_TABLE) -> Setting:
+    """Return the setting of a release over `zones`, which must be those it was made with.
+
+    Parameters
+    ----------
+    table : PriorTable
+        The public table in the release's prior, for a release that has one.
+
+    Raises
+    ------
+    ConfigurationError
+        If the release's prior has a public table and none is given.
+    """
+    prior, source = manifest.prior, manifest.prior.source
+    if source is not None and not table.first.size:
+        raise ConfigurationError(f"release {manifest.release}: the prior's table {source.name} must be given")
+    mixing = 0.0 if source is None else source.mixing
     return Setting(
         tree=build_tree(zones),
-        points=points,
-        scale_km=manifest.prior.scale_km,
-        power=manifest.prior.power,
-        elsewhere_share=manifest.prior.elsewhere_share,
-        finest=finest,
+        model=PriorModel(prior.scale_km, prior.power, prior.elsewhere_share, mixing, prior.strength, table),
+        points=unit_vectors(zones.longitude[plan.destination], zones.latitude[plan.destination]),
+        destination=plan.destination,
         keep_by_prior=manifest.plan.keep == "prior",
         segments=max(1, len(manifest.segments)),
     )
@@ -60,7 +67,7 @@ def setting_of(manifest: Manifest, plan: PublishedPlan, zones: Zones) -> Setting
 
 def prior_variances_km2(setting: Setting) -> NDArray[np.float64]:
     """Return the variance of the commute length under the prior seen from each destination, km²."""
-    return _variances(setting.tree, setting.points, setting.scale_km, setting.power, setting.elsewhere_share)
+    return _variances(setting.tree, setting.model, setting.points, setting.destination)
 
 
 def prior_world(setting: Setting, plan: PublishedPlan, seed: int = _SEED) -> tuple[ODTable, ODTable] | None:
@@ -83,11 +90,10 @@ def prior_world(setting: Setting, plan: PublishedPlan, seed: int = _SEED) -> tup
         first_row = np.append(0, np.cumsum(plan.headcount[part]))
         origin = _made_up(
             setting.tree,
+            setting.model,
             setting.points[part],
+            setting.destination[part],
             first_row,
-            setting.scale_km,
-            setting.power,
-            setting.elsewhere_share,
             rng.random(int(first_row[-1])),
         )
         synthetic = _run(setting, plan, part, first_row, origin, seed)
@@ -116,6 +122,7 @@ def _run(
             plan.alpha_numerator[part] * setting.segments,
             plan.alpha_denominator[part],
             plan.keep_units[part],
+            plan.finest[part],
         ],
         axis=1,
     )
@@ -131,11 +138,9 @@ def _run(
             origin,
             counts,
             setting.tree,
+            setting.model,
             setting.points[part],
-            setting.scale_km,
-            setting.power,
-            setting.elsewhere_share,
-            setting.finest,
+            setting.destination[part],
             parameters,
             setting.keep_by_prior,
             np.append(0, np.cumsum(asked)),
@@ -171,13 +176,12 @@ def in_cells(paired: Paired, setting: Setting, plan: PublishedPlan) -> Paired | 
         return None
     cell = _cells(
         setting.tree,
+        setting.model,
         setting.points,
+        setting.destination,
         np.append(starts, paired.origin.size),
         paired.origin,
-        setting.scale_km,
-        setting.power,
-        setting.elsewhere_share,
-        setting.finest,
+        plan.finest,
         plan.cells_asked,
         plan.cells,
     )
@@ -188,28 +192,27 @@ def in_cells(paired: Paired, setting: Setting, plan: PublishedPlan) -> Paired | 
 
 @compiled
 def _variances(
-    tree: ZoneTree, points: NDArray[np.float64], scale_km: float, power: float, elsewhere_share: float
+    tree: ZoneTree, model: PriorModel, points: NDArray[np.float64], destination: NDArray[np.int32]
 ) -> NDArray[np.float64]:
     out = np.empty(len(points))
     for d in range(len(points)):
-        out[d] = prior_from(tree, points[d], scale_km, power, elsewhere_share).variance_km2
+        out[d] = prior_from(tree, model, points[d], destination[d]).variance_km2
     return out
 
 
 @compiled
 def _made_up(
     tree: ZoneTree,
+    model: PriorModel,
     points: NDArray[np.float64],
+    destination: NDArray[np.int32],
     first_row: NDArray[np.int64],
-    scale_km: float,
-    power: float,
-    elsewhere_share: float,
     uniform: NDArray[np.float64],
 ) -> NDArray[np.int32]:
     """Return origins drawn from the prior of each destination, ascending."""
     out = np.empty(uniform.size, np.int32)
     for d in range(len(points)):
-        prior = prior_from(tree, points[d], scale_km, power, elsewhere_share)
+        prior = prior_from(tree, model, points[d], destination[d])
         total = prior.mass[-1]
         for row in range(first_row[d], first_row[d + 1]):
             out[row] = rank_at(prior, tree.cumulative, min(total - 1, np.int64(uniform[row] * total)))
@@ -220,21 +223,20 @@ def _made_up(
 @compiled
 def _cells(
     tree: ZoneTree,
+    model: PriorModel,
     points: NDArray[np.float64],
+    destination: NDArray[np.int32],
     first_row: NDArray[np.int64],
     origin: NDArray[np.int32],
-    scale_km: float,
-    power: float,
-    elsewhere_share: float,
-    finest: int,
+    finest: NDArray[np.int64],
     cells_asked: NDArray[np.int64],
     cells: NDArray[np.int64],
 ) -> NDArray[np.int32]:
     """Return the cell of each row's origin; −1 throughout a destination whose domain is not as planned."""
     out = np.full(origin.size, -1, np.int32)
     for d in range(len(points)):
-        prior = prior_from(tree, points[d], scale_km, power, elsewhere_share)
-        bounds = coarsen(tree, points[d], prior, elsewhere_share, finest, cells_asked[d])
+        prior = prior_from(tree, model, points[d], destination[d])
+        bounds = coarsen(tree, points[d], prior, finest[d], cells_asked[d])
         if bounds.size - 1 == cells[d]:
             for row in range(first_row[d], first_row[d + 1]):
                 out[row] = np.searchsorted(bounds, origin[row], side="right") - 1

@@ -32,6 +32,8 @@ class PublishedPlan:
         α of a cell and segment, workers; smallest keep probability in 1/2^16.
     predicted_km : ndarray of float64
         Predicted root mean square error of the average commute; NaN where the plan has none.
+    finest : ndarray of int64
+        Coarsening: −1 by prior mass, else by distance down to this level.
     """
 
     destination: NDArray[np.int32]
@@ -43,6 +45,7 @@ class PublishedPlan:
     alpha_denominator: NDArray[np.int64]
     keep_units: NDArray[np.int64]
     predicted_km: NDArray[np.float64]
+    finest: NDArray[np.int64]
 
     def mass(self, segments: int) -> NDArray[np.float64]:
         """Return A = Σα over cells and segments, workers."""
@@ -105,6 +108,7 @@ def read_plan(directory: Path, zones: Zones) -> PublishedPlan:
     names = (
         "destination", "headcount", "synthetic_size", "cells_asked", "cells",
         "alpha_numerator", "alpha_denominator", "keep_units", "predicted_km",
+        "finest",
     )  # fmt: skip
     table = _read(directory / "plan.parquet", list(names))
     rank = zones.ranks(_text(table, "destination"), table="plan.parquet", column="destination")

@@ -3,7 +3,19 @@
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import JSON, BigInteger, CheckConstraint, DateTime, Dialect, Float, Index, Integer, MetaData, String
+from sqlalchemy import (
+    JSON,
+    BigInteger,
+    CheckConstraint,
+    DateTime,
+    Dialect,
+    Float,
+    Index,
+    Integer,
+    MetaData,
+    String,
+    Text,
+)
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 from sqlalchemy.types import TypeDecorator
 
@@ -89,3 +101,26 @@ class DatasetRow(Base):
     levels: Mapped[list[str]] = mapped_column(JSON)
     vintage: Mapped[str] = mapped_column(String(200))
     registered: Mapped[datetime] = mapped_column(Moment)
+
+
+class LedgerRow(Base):
+    """An entry of the ledger: its text, the text's hash, and what is looked up; see `synthmap.catalog.entries`."""
+
+    __tablename__ = "ledger"
+
+    dataset: Mapped[str] = mapped_column(String(64), primary_key=True)
+    number: Mapped[int] = mapped_column(Integer, primary_key=True, autoincrement=False)
+    kind: Mapped[str] = mapped_column(String(16))
+    name: Mapped[str] = mapped_column(String(160))
+    body: Mapped[str] = mapped_column(Text)
+    hash: Mapped[str] = mapped_column(String(64))
+
+
+class LedgerHeadRow(Base):
+    """How many entries a dataset's ledger has, and the hash of the last: where one that was cut shows."""
+
+    __tablename__ = "ledger_heads"
+
+    dataset: Mapped[str] = mapped_column(String(64), primary_key=True)
+    entries: Mapped[int]
+    hash: Mapped[str] = mapped_column(String(64))

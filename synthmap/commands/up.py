@@ -16,6 +16,7 @@ from synthmap.errors import ConfigurationError
 app = typer.Typer()
 KEY = "synthmap up"
 SERVICE, WORKER = "SYNTHMAP_SERVICE_", "SYNTHMAP_CONFIDENTIAL_"
+BUDGET = 40.0, 1e-4
 
 
 @app.command()
@@ -24,17 +25,24 @@ def up(
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=1, max=65_535, help="Port to listen on.")] = 8080,
 ) -> None:
-    """Serve the demo's releases and run a worker, as two programs, until Ctrl-C. Prints a curator's key."""
+    """Serve the demo's releases and run a worker, as two programs, until Ctrl-C. Prints a curator's key.
+
+    The made-up dataset gets a budget for some releases; the ledger stops the worker when it is spent.
+    """
     need_service()
     from pipelines.registry import register
     from synthmap.catalog.datasets import put_dataset
     from synthmap.catalog.keys import Role, add_key, list_keys, revoke_key
+    from synthmap.catalog.ledger import read_account, set_budget
 
     store, spec, registry = directory / "releases", directory / "region" / "spec.toml", directory / "registry.toml"
     if not spec.exists() or not store.is_dir():
         raise ConfigurationError(f"directory ({directory}) must be one that `synthmap demo` made; run that first")
     with opened(store, "") as catalog:
         put_dataset(catalog, register(registry, "demo", spec))
+        account = read_account(catalog, "demo")
+        if account.budget is None:
+            account = set_budget(catalog, "demo", *BUDGET)
         for key in list_keys(catalog):
             if key.name == KEY and key.revoked is None:
                 revoke_key(catalog, key.id)
@@ -43,7 +51,9 @@ def up(
         f"http://{host}:{port}/  anyone may read\ncurator's key, shown once: {secret}\n"
         f"  curl -X POST http://{host}:{port}/processes/release/execution -H 'Authorization: Bearer {secret}' \\\n"
         "       -H 'Content-Type: application/json' -H 'Prefer: respond-async' \\\n"
-        '       -d \'{"inputs": {"dataset": "demo", "epsilon": 2.0}}\'\nCtrl-C ends both.'
+        '       -d \'{"inputs": {"dataset": "demo", "epsilon": 2.0}}\'\n'
+        f"left of the made-up dataset's budget: ε = {account.left[0]:.4g}, δ = {account.left[1]:.4g}, see "
+        f"http://{host}:{port}/ledger\nCtrl-C ends both."
     )
     programs = [
         _started(["serve", "--store", store, "--host", host, "--port", port], WORKER),
@@ -64,4 +74,4 @@ def _started(arguments: list[object], hidden: str) -> subprocess.Popen[bytes]:
     """Return a command of synthmap as a program of its own that sees no setting of the other's."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith(hidden)}
     line = [sys.executable, "-c", "from synthmap.cli import main; main()", *map(str, arguments)]
-    return subprocess.Popen(line, env=environment, start_new_session=True)
+    return subprocess.Popen(line, env=environment, start_new_session=True)  # noqa: S603

@@ -10,11 +10,13 @@ from synthmap.analysis.classes import ByDestination
 from synthmap.analysis.comparison import Comparison, measure
 from synthmap.analysis.expectation import Expected, expectation
 from synthmap.analysis.measures import common_part
+from synthmap.analysis.prior_table import read_prior_table
 from synthmap.analysis.prior_world import in_cells, setting_of
 from synthmap.analysis.read import PublishedPlan, read_od, read_plan
 from synthmap.analysis.table import ODTable, pair
 from synthmap.confidential.table import Chunk, merge_duplicates, one_row_a_worker, read_table
 from synthmap.errors import ConfigurationError, VintageError
+from synthmap.geography.prior import NO_TABLE, PriorTable
 from synthmap.geography.read import read_zones
 from synthmap.geography.zones import Zones
 from synthmap.release.manifest import Manifest, read_manifest
@@ -62,7 +64,7 @@ def evaluate(release_directory: Path, spec: Spec) -> Fidelity:
     ----------
     release_directory : Path
     spec : Spec
-        The spec of the release, or one with the same zones, tables, `outside` and `duplicates`.
+        The spec of the release, or one with the same zones, tables, `outside`, `duplicates` and prior table.
 
     Raises
     ------
@@ -87,7 +89,7 @@ def evaluate_by_destination(release_directory: Path, spec: Spec) -> tuple[Fideli
     _check_totals(manifest, plan, confidential)
     paired = pair(confidential, published, len(zones))
     found, by_destination = measure(paired, zones)
-    setting = setting_of(manifest, plan, zones)
+    setting = setting_of(manifest, plan, zones, _prior_table(manifest, spec, zones))
     cells = in_cells(paired, setting, plan)
     fields = {name: getattr(found, name) for name in Comparison.model_fields}
     fidelity = Fidelity(
@@ -145,6 +147,19 @@ def _same_zones(manifest: Manifest, spec: Spec) -> Zones:
             f"the release"
         )
     return zones
+
+
+def _prior_table(manifest: Manifest, spec: Spec, zones: Zones) -> PriorTable:
+    """Return the public table in the release's prior, which the spec must name."""
+    if manifest.prior.source is None:
+        return NO_TABLE
+    table, source = read_prior_table(spec, zones)
+    if source is None or source.sha256 != manifest.prior.source.sha256:
+        raise ConfigurationError(
+            f"release {manifest.release}: the spec's prior must be the release's own, {manifest.prior.source.name}; "
+            "evaluate against the spec of the release"
+        )
+    return table
 
 
 def _check_totals(manifest: Manifest, plan: PublishedPlan, table: ODTable) -> None:

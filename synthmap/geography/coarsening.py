@@ -2,9 +2,11 @@
 
 A cell is a range of ranks; k cells are k + 1 ascending boundaries from 0 to Z + 1, where rank Z is
 everywhere else. Both strategies split the most important range that can still be split, again and
-again; the order of the splits is kept, so its first k − 1 boundaries are the domain with k cells. A range
-without prior mass is never a cell of its own, or noise would fill it: it belongs to a neighbour's.
+again. A range without prior mass is never a cell of its own, or noise would fill it: it belongs to a
+neighbour's.
 """
+
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,9 +14,200 @@ from numpy.typing import NDArray
 from synthmap.compiled import compiled
 from synthmap.geography.distance import great_circle_km
 from synthmap.geography.hierarchy import ZoneTree
-from synthmap.geography.prior import Prior, mass_below
+from synthmap.geography.prior import Prior, mass_below, piece_at
 
 OWN_CELL = 0.5  # everywhere else is a cell of its own from this share of an average cell's mass on
+
+
+class Splits(NamedTuple):
+    """Nodes that are heavier than a limit and split in two, in the order of ranks.
+
+    Attributes
+    ----------
+    boundary : ndarray of int64
+        Where each is split.
+    mass : ndarray of int64
+        Its prior mass.
+    means, squares : ndarray of float64
+        What the split adds to the sum over cells of the mean distance, km, and to that of prior mass × its square.
+    """
+
+    boundary: NDArray[np.int64]
+    mass: NDArray[np.int64]
+    means: NDArray[np.float64]
+    squares: NDArray[np.float64]
+
+
+@compiled
+def _moment_below(prior: Prior, mass: int, piece: int) -> float:
+    """Return the sum of mass × distance below a rank in `piece` that has `mass` below it."""
+    whole = prior.mass[piece + 1] - prior.mass[piece]
+    if piece >= prior.decay.size or whole == 0:
+        return float(prior.moment[min(piece, prior.decay.size)])
+    inside = (mass - prior.mass[piece]) / whole
+    return float(prior.moment[piece] + inside * (prior.moment[piece + 1] - prior.moment[piece]))
+
+
+@compiled
+def _fill(splits: Splits, tree: ZoneTree, prior: Prior, point: NDArray[np.float64], limit: int, measured: bool) -> int:
+    """Fill `splits` with all splits of nodes with more than `limit` mass; return how many, or −1 if they do not fit.
+
+    Unless `measured`, what they add to distances is left out.
+    """
+    found = 0
+    # a node to visit, its mass and that below it, its first and its last piece; or −1 and a split whose left is done
+    node = np.empty((256, 5), np.int64)
+    value = np.zeros((256, 2))  # a node's mean distance; or what a split adds
+    cumulative = tree.cumulative
+    pieces = prior.decay.size
+    node[0, 0], node[0, 1], node[0, 2], node[0, 3], node[0, 4] = 0, prior.mass[pieces], 0, 0, pieces - 1
+    value[0, 0] = prior.mean_km
+    depth = 1
+    while depth:
+        depth -= 1
+        here, mass, below, low, high = node[depth]
+        if here < 0:
+            if found == splits.mass.size:
+                return -1
+            splits.boundary[found], splits.mass[found] = below, mass
+            splits.means[found], splits.squares[found] = value[depth]
+            found += 1
+            continue
+        right = np.int64(tree.right[here])
+        if mass <= limit or right < 0:
+            continue
+        middle = np.int64(tree.start[right])
+        piece, after = low, high  # the last piece that starts at or before the middle
+        while piece < after:
+            half = (piece + after + 1) // 2
+            if prior.start[half] <= middle:
+                piece = half
+            else:
+                after = half - 1
+        at = prior.mass[piece] + prior.decay[piece] * (cumulative[middle] - cumulative[prior.start[piece]])
+        last = piece - 1 if prior.start[piece] == middle else piece
+        left = at - below
+        if left == 0 or left == mass:  # nobody lives in one of the two: it stays with its neighbour
+            if left == 0:
+                node[depth, 0], node[depth, 3] = right, piece
+            else:
+                node[depth, 0], node[depth, 4] = here + 1, last
+            depth += 1
+            continue
+        if measured:
+            mean = value[depth, 0]
+            moment = _moment_below(prior, at, piece)
+            if low == last:
+                left_mean = great_circle_km(point, tree.centre[here + 1])
+            else:
+                left_mean = (moment - _moment_below(prior, below, low)) / left
+            if piece == high:
+                right_mean = great_circle_km(point, tree.centre[right])
+            else:
+                right_mean = (_moment_below(prior, below + mass, high) - moment) / (mass - left)
+            value[depth + 1, 0] = left_mean + right_mean - mean
+            value[depth + 1, 1] = left * left_mean**2 + (mass - left) * right_mean**2 - mass * mean**2
+            value[depth, 0], value[depth + 2, 0] = right_mean, left_mean
+        node[depth, 0], node[depth, 1], node[depth, 2], node[depth, 3] = right, mass - left, at, piece
+        node[depth + 1, 0], node[depth + 1, 1], node[depth + 1, 2] = -1, mass, middle
+        depth += 2
+        node[depth, 0], node[depth, 1], node[depth, 2], node[depth, 3], node[depth, 4] = (
+            here + 1,
+            left,
+            below,
+            low,
+            last,
+        )
+        depth += 1
+    return found
+
+
+@compiled
+def _enough_splits(tree: ZoneTree, prior: Prior, point: NDArray[np.float64], most: int, measured: bool) -> Splits:
+    """Return the splits of the most − 1 heaviest nodes that can be split, and some lighter ones."""
+    limit = prior.mass[prior.decay.size] // max(1, most)
+    capacity = 2 * most + 32
+    while True:
+        made = Splits(
+            np.empty(capacity, np.int64), np.empty(capacity, np.int64), np.empty(capacity), np.empty(capacity)
+        )
+        found = _fill(made, tree, prior, point, limit, measured)
+        if found < 0:
+            capacity *= 2
+        elif found >= most - 1 or limit == 0:
+            return Splits(made.boundary[:found], made.mass[:found], made.means[:found], made.squares[:found])
+        else:
+            limit //= 2
+
+
+@compiled
+def split_by_mass(tree: ZoneTree, prior: Prior, most: int) -> NDArray[np.int64]:
+    """Return the ascending boundaries of `most` map cells, or of as many as can be made.
+
+    The heaviest cell is split, again and again (of equally heavy ones the first).
+    """
+    found = _enough_splits(tree, prior, np.empty(3), most, False)
+    wanted = most - 1
+    if found.mass.size <= wanted:
+        return found.boundary
+    if wanted <= 0:
+        return found.boundary[:0]
+    lightest = -np.partition(-found.mass, wanted - 1)[wanted - 1]
+    ties = wanted - (found.mass > lightest).sum()
+    out = np.empty(wanted, np.int64)
+    size = 0
+    for i in range(found.mass.size):
+        if found.mass[i] < lightest:
+            continue
+        if found.mass[i] == lightest:
+            if ties == 0:
+                continue
+            ties -= 1
+        out[size] = found.boundary[i]
+        size += 1
+    return out
+
+
+@compiled
+def survey_by_mass(
+    tree: ZoneTree, prior: Prior, point: NDArray[np.float64], wanted: NDArray[np.int64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return what domains of map cells by prior mass do to distances.
+
+    Parameters
+    ----------
+    wanted : ndarray of int64, shape (C,)
+        Map cells, ascending, none more than can be made.
+
+    Returns
+    -------
+    inside : ndarray of float64, shape (C,)
+        Prior variance of the distance that lies inside cells, km².
+    pull : ndarray of float64, shape (C,)
+        How far the prior's mean distance moves if all cells weigh the same, km.
+    """
+    found = _enough_splits(tree, prior, point, wanted[-1], True)
+    lightest = np.empty(wanted.size, np.int64)  # the lightest split of each domain
+    left = found.mass
+    for i in range(wanted.size - 1, -1, -1):
+        splits = min(wanted[i] - 1, left.size)
+        if splits <= 0:
+            lightest[i] = np.iinfo(np.int64).max
+            continue
+        left = -np.partition(-left, splits - 1)[:splits]
+        lightest[i] = left[splits - 1]
+    means, squares = np.zeros(wanted.size), np.zeros(wanted.size)
+    for split in range(found.mass.size):
+        i = wanted.size
+        while i > 0 and found.mass[split] >= lightest[i - 1]:
+            i -= 1
+        if i < wanted.size:
+            means[i] += found.means[split]
+            squares[i] += found.squares[split]
+    total = float(prior.mass[prior.decay.size])
+    means, squares = np.cumsum(means), np.cumsum(squares)
+    inside = np.maximum(0.0, prior.variance_km2 - squares / total)
+    return inside, (prior.mean_km + means) / wanted - prior.mean_km
 
 
 @compiled
@@ -55,65 +248,10 @@ def _pop(keys: NDArray[np.float64], items: NDArray[np.int64], size: int) -> tupl
 
 
 @compiled
-def split_by_mass(
-    tree: ZoneTree, prior: Prior, most: int, enough: float
-) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Return boundaries in the order in which the heaviest cell is split, and what each k leaves unresolved.
-
-    Parameters
-    ----------
-    tree, prior
-        Public.
-    most : int
-        Largest number of map cells wanted.
-    enough : float
-        Stop when less than this is unresolved, km²; below 0: never.
-
-    Returns
-    -------
-    boundaries : ndarray of int64, shape (at most most − 1,)
-    unresolved : ndarray of float64, shape (boundaries + 1,)
-        With 1, 2, … cells: the mean squared distance of a place to the centre of its cell, km².
-    """
-    zones = tree.cumulative.size - 1
-    most = min(most, zones)
-    boundaries = np.empty(max(most - 1, 0), np.int64)
-    unresolved = np.empty(most)
-    keys = np.empty(most + 1)
-    items = np.empty(most + 1, np.int64)
-    total = float(mass_below(prior, tree.cumulative, zones))
-    spread = total * tree.spread[0]
-    unresolved[0] = tree.spread[0]
-    size = _push(keys, items, 0, total, 0) if zones > 1 else 0
-    count = 0
-    while size and count < most - 1 and unresolved[count] > enough:
-        key, node = _pop(keys, items, size)
-        size -= 1
-        spread -= key * tree.spread[node]
-        parted = True
-        for side in range(2):
-            child = node + 1 if side == 0 else int(tree.right[node])
-            mass = float(
-                mass_below(prior, tree.cumulative, tree.stop[child])
-                - mass_below(prior, tree.cumulative, tree.start[child])
-            )
-            spread += mass * tree.spread[child]
-            parted = parted and mass > 0.0
-            if mass > 0.0 and tree.right[child] >= 0:
-                size = _push(keys, items, size, mass, child)
-        if not parted:  # nobody lives in one of the two: it stays with its neighbour
-            continue
-        boundaries[count] = tree.stop[node + 1]
-        count += 1
-        unresolved[count] = max(0.0, spread) / total
-    return boundaries[:count], unresolved[: count + 1]
-
-
-@compiled
 def split_by_distance(
     tree: ZoneTree, prior: Prior, point: NDArray[np.float64], finest: int, most: int
-) -> tuple[NDArray[np.int64], float]:
-    """Return the boundaries that distance coarsening draws, and how much they leave unresolved.
+) -> tuple[NDArray[np.int64], float, float]:
+    """Return the boundaries that distance coarsening draws, and what they do to distances.
 
     The nearest unit gives way to its children of the next finer level, level by level; a unit whose children would
     pass `most` cells stays whole, and the next nearest is tried. A unit's place is the weighted mean of its zones'
@@ -133,16 +271,15 @@ def split_by_distance(
     Returns
     -------
     boundaries : ndarray of int64
-        Not sorted. None where the coarsest level has more than `most` units.
-    unresolved : float
-        The mean squared distance of a place to the centre of its cell, km².
+        Ascending. None where the coarsest level has more than `most` units.
+    inside, pull : float
+        See `survey_by_mass`.
     """
     boundaries = np.empty(max(most - 1, 0), np.int64)
     count = 0
     if tree.level_start[0].size - 1 > most:
-        return boundaries[:0], tree.spread[0]
-    total = float(mass_below(prior, tree.cumulative, tree.cumulative.size - 1))
-    unresolved = 0.0
+        return boundaries[:0], prior.variance_km2, 0.0
+    cells, means, squares = 0, 0.0, 0.0
     keys = np.empty(most + 1)
     items = np.empty(most + 1, np.int64)
     size = 0
@@ -162,18 +299,40 @@ def split_by_distance(
                 last = np.searchsorted(starts, tree.level_start[level - 1][parent + 1])
                 if count + last - first > most:
                     continue
-                unresolved -= _left_in(tree, prior, level - 1, parent)
+                one, mean, square = _unit(tree, prior, point, level - 1, parent)
+                cells, means, squares = cells - one, means - mean, squares - square
             for unit in range(first, last):
                 if unit > first:
                     boundaries[count] = starts[unit]
                     count += 1
                 km = great_circle_km(point, tree.level_centre[level][unit])
                 next_size = _push(next_keys, next_items, next_size, -km, unit)
-                unresolved += _left_in(tree, prior, level, unit)
+                one, mean, square = _unit(tree, prior, point, level, unit)
+                cells, means, squares = cells + one, means + mean, squares + square
             if level == 0:
                 break
         keys, items, size = next_keys, next_items, next_size
-    return _without_massless(tree, prior, np.sort(boundaries[:count])), max(0.0, unresolved) / total
+    total = mass_below(prior, tree.cumulative, tree.cumulative.size - 1)
+    inside = max(0.0, prior.variance_km2 + prior.mean_km**2 - squares / total)
+    kept = _without_massless(tree, prior, np.sort(boundaries[:count]))
+    return kept, inside, means / cells - prior.mean_km
+
+
+@compiled
+def _unit(tree: ZoneTree, prior: Prior, point: NDArray[np.float64], level: int, unit: int) -> tuple[int, float, float]:
+    """Return (1, mean distance in km, prior mass × its square) of a unit; zeros where it has no mass."""
+    low, high = tree.level_start[level][unit], tree.level_start[level][unit + 1]
+    mass = mass_below(prior, tree.cumulative, high) - mass_below(prior, tree.cumulative, low)
+    if mass == 0:
+        return 0, 0.0, 0.0
+    first = piece_at(prior.start, low, prior.decay.size - 1)
+    last = piece_at(prior.start, high - 1, prior.decay.size - 1)
+    if first == last:
+        mean = great_circle_km(point, tree.level_centre[level][unit])
+    else:
+        below = mass_below(prior, tree.cumulative, low)
+        mean = (_moment_below(prior, below + mass, last) - _moment_below(prior, below, first)) / mass
+    return 1, mean, mass * mean * mean
 
 
 @compiled
@@ -193,32 +352,23 @@ def _without_massless(tree: ZoneTree, prior: Prior, boundaries: NDArray[np.int64
 
 
 @compiled
-def _left_in(tree: ZoneTree, prior: Prior, level: int, unit: int) -> float:
-    """Return mass × spread of a unit."""
-    starts = tree.level_start[level]
-    mass = mass_below(prior, tree.cumulative, starts[unit + 1]) - mass_below(prior, tree.cumulative, starts[unit])
-    return float(mass * tree.level_spread[level][unit])
-
-
-@compiled
 def has_own_cell(elsewhere_share: float, cells: int) -> bool:
-    """Return whether everywhere else is a cell of its own in a domain of `cells` cells."""
-    return cells > 1 and elsewhere_share * cells >= OWN_CELL
+    """Return whether everywhere else, of that share of the prior, is a cell of its own in a domain of `cells` cells."""
+    return cells > 1 and elsewhere_share * cells >= OWN_CELL * (1.0 - 1e-6)
 
 
 @compiled
 def cell_bounds(boundaries: NDArray[np.int64], cells: int, zones: int, elsewhere_share: float) -> NDArray[np.int64]:
-    """Return the ascending bounds of at most `cells` cells, a partition of ranks 0 … Z.
+    """Return the ascending bounds of at most `cells` cells, a partition of ranks 0 … Z, from those inside the map.
 
     Everywhere else (rank Z) is a cell of its own where the prior gives it enough mass; otherwise it belongs to the
     last cell, and the prior decides inside.
     """
     own = has_own_cell(elsewhere_share, cells)
-    inner = min(boundaries.size, cells - 1 - (1 if own else 0))
-    bounds = np.empty(inner + 2 + (1 if own else 0), np.int64)
+    bounds = np.empty(boundaries.size + 2 + (1 if own else 0), np.int64)
     bounds[0] = 0
-    bounds[1 : inner + 1] = np.sort(boundaries[:inner])
+    bounds[1 : boundaries.size + 1] = boundaries
     if own:
-        bounds[inner + 1] = zones
+        bounds[boundaries.size + 1] = zones
     bounds[-1] = zones + 1
     return bounds

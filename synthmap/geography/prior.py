@@ -1,21 +1,62 @@
-"""The public prior over origins seen from a destination: weight × decay with distance, in integers.
+"""The public prior over origins seen from a destination, in integers: weight × decay with distance, and a public table.
 
 The decay is constant over a *piece*, a tree node that is small against its distance (Barnes and Hut,
 Nature 324, 1986), so a destination's prior over millions of zones is a few hundred pieces, and the mass of
-any range of ranks is two binary searches.
+any range of ranks is two binary searches. An origin with workers in the public table is a piece of its own.
 """
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from synthmap.compiled import compiled
-from synthmap.geography.distance import great_circle_km
+from synthmap.geography.distance import EARTH_KM, great_circle_km
 from synthmap.geography.hierarchy import ZoneTree
 
 DECAY_UNITS = 2**20
 OPENING = 0.4  # a node is one piece when its radius is at most this share of its distance
+_LARGEST_MASS = 2.0**61
+_ALONG = 0.5  # share of a node's squared spread along the way to the destination
+
+
+class PriorTable(NamedTuple):
+    """A public origin-destination table, sorted by destination and origin.
+
+    Attributes
+    ----------
+    first : ndarray of int64, shape (zones + 1,) or (0,)
+        Where the rows of each destination start, by rank; empty without a table.
+    origin : ndarray of int32, shape (rows,)
+        Rank; the number of zones means elsewhere.
+    workers : ndarray of int64, shape (rows,)
+        At least 1.
+    """
+
+    first: NDArray[np.int64]
+    origin: NDArray[np.int32]
+    workers: NDArray[np.int64]
+
+
+class PriorModel(NamedTuple):
+    """What every destination's prior is made of. Public.
+
+    Attributes
+    ----------
+    scale_km, power, elsewhere_share : float
+        Decay with distance, and the share of everywhere else where the table says nothing.
+    mixing, strength : float
+        A destination with c workers in the table takes the share mixing·c/(c + strength) of its prior from there.
+    table : PriorTable
+    """
+
+    scale_km: float
+    power: float
+    elsewhere_share: float
+    mixing: float
+    strength: float
+    table: PriorTable
 
 
 class Prior(NamedTuple):
@@ -26,9 +67,11 @@ class Prior(NamedTuple):
     start : ndarray of int32, shape (pieces + 2,)
         First rank of each piece, then the number of zones Z (where everywhere else begins) and Z + 1.
     decay : ndarray of int64, shape (pieces,)
-        Mass of a unit of weight.
+        Mass of a unit of weight; 0 for a piece that is one zone of the table.
     mass : ndarray of int64, shape (pieces + 2,)
         Mass below each start.
+    moment : ndarray of float64, shape (pieces + 1,)
+        Sum of mass × distance in km below each start.
     mean_km, variance_km2 : float
         Of the distance to an origin drawn from the prior, everywhere else left out.
     """
@@ -36,75 +79,156 @@ class Prior(NamedTuple):
     start: NDArray[np.int32]
     decay: NDArray[np.int64]
     mass: NDArray[np.int64]
+    moment: NDArray[np.float64]
     mean_km: float
     variance_km2: float
 
 
-@compiled
-def decay_units(distance_km: float, scale_km: float, power: float) -> int:
-    """Return 2^20·(1 + distance/scale)^−power, rounded down, at least 1."""
-    return max(1, int(DECAY_UNITS * (1.0 + distance_km / scale_km) ** -power))
+NO_TABLE = PriorTable(np.empty(0, np.int64), np.empty(0, np.int32), np.empty(0, np.int64))
 
 
 @compiled
-def prior_from(
-    tree: ZoneTree,
-    point: NDArray[np.float64],
-    scale_km: float,
-    power: float,
-    elsewhere_share: float,
-) -> Prior:
-    """Return the prior seen from the unit vector `point`."""
-    capacity = 512
-    start = np.empty(capacity, np.int32)
-    decay = np.empty(capacity, np.int64)
-    mass = np.empty(capacity, np.int64)
-    pieces = 0
-    total = np.int64(0)
-    first = 0.0
-    second = 0.0
+def straight_km(a: NDArray[np.float64], b: NDArray[np.float64]) -> float:
+    """Return the distance in km between two unit vectors through the Earth."""
+    return EARTH_KM * math.sqrt((a[0] - b[0]) ** 2 + (a[1] - b[1]) ** 2 + (a[2] - b[2]) ** 2)
+
+
+@compiled
+def decay_units(distance_km: float, scale_km: float, power: float, units: int) -> int:
+    """Return units·(1 + distance/scale)^−power, rounded down, at least 1."""
+    return max(1, int(units * (1.0 + distance_km / scale_km) ** -power))
+
+
+@compiled
+def _units(tree: ZoneTree, model: PriorModel, share: float) -> int:
+    """Return the mass of a unit of weight at distance 0: 2^20, or less where the total would pass 2^61."""
+    units = DECAY_UNITS
+    room = _LARGEST_MASS * (1.0 - model.elsewhere_share) * (1.0 - share)
+    while units > 1 and float(tree.cumulative[-1]) * units > room:
+        units //= 2
+    return units
+
+
+@compiled
+def finest_level(tree: ZoneTree) -> int:
+    """Return the index in `tree.level_start` of the zones themselves."""
+    level = len(tree.level_start) - 1
+    while tree.level_start[level].size == 0:
+        level -= 1
+    return level
+
+
+@compiled
+def table_workers(model: PriorModel, destination: int) -> int:
+    """Return the workers of a destination in the public table."""
+    table = model.table
+    if table.first.size == 0:
+        return 0
+    return int(table.workers[table.first[destination] : table.first[destination + 1]].sum())
+
+
+@compiled
+def _pieces(tree: ZoneTree, point: NDArray[np.float64], nodes: NDArray[np.int64]) -> int:
+    """Fill `nodes` with the nodes that are pieces, in the order of ranks; return how many, or −1 if they do not fit."""
+    found = 0
     stack = np.empty(256, np.int64)
     stack[0] = 0
     depth = 1
     while depth:
         depth -= 1
         node = stack[depth]
-        distance = great_circle_km(point, tree.centre[node])
-        if tree.right[node] >= 0 and tree.radius[node] > OPENING * distance:
-            stack[depth] = tree.right[node]
+        right = tree.right[node]
+        if right >= 0 and tree.radius[node] > OPENING * straight_km(point, tree.centre[node]):
+            stack[depth] = right
             stack[depth + 1] = node + 1
             depth += 2
             continue
-        if pieces + 2 >= capacity:
-            capacity *= 2
-            start = np.append(start, np.empty(capacity - start.size, np.int32))
-            decay = np.append(decay, np.empty(capacity - decay.size, np.int64))
-            mass = np.append(mass, np.empty(capacity - mass.size, np.int64))
-        start[pieces] = tree.start[node]
-        decay[pieces] = decay_units(distance, scale_km, power)
-        mass[pieces] = total
-        weight = tree.cumulative[tree.stop[node]] - tree.cumulative[tree.start[node]]
-        total += weight * decay[pieces]
-        first += weight * decay[pieces] * distance
-        second += weight * decay[pieces] * distance * distance
-        pieces += 1
-    zones = tree.cumulative.size - 1
-    start[pieces] = zones
-    mass[pieces] = total
-    start[pieces + 1] = zones + 1
-    mass[pieces + 1] = total + np.int64(total * (elsewhere_share / (1.0 - elsewhere_share)))
-    mean = first / total
-    return Prior(
-        start[: pieces + 2],
-        decay[:pieces],
-        mass[: pieces + 2],
-        mean,
-        max(0.0, second / total - mean * mean),
-    )
+        if found == nodes.size:
+            return -1
+        nodes[found] = node
+        found += 1
+    return found
 
 
 @compiled
-def _piece(values: NDArray[np.integer[Any]], at: int, last: int) -> int:
+def prior_from(tree: ZoneTree, model: PriorModel, point: NDArray[np.float64], destination: int) -> Prior:
+    """Return the prior seen from the destination of rank `destination` at the unit vector `point`."""
+    table = model.table
+    row, last = 0, 0
+    if table.first.size:
+        row, last = table.first[destination], table.first[destination + 1]
+    workers = table.workers[row:last].sum()
+    share = model.mixing * workers / (workers + model.strength) if workers else 0.0
+    units = _units(tree, model, share)
+    capacity = 2048
+    nodes = np.empty(capacity, np.int64)
+    found = _pieces(tree, point, nodes)
+    while found < 0:
+        capacity *= 2
+        nodes = np.empty(capacity, np.int64)
+        found = _pieces(tree, point, nodes)
+    size = found + 2 * (last - row)
+    start = np.empty(size + 2, np.int32)
+    decay = np.empty(size, np.int64)
+    mass = np.empty(size + 2, np.int64)  # at first of each piece alone, in the end of all before it
+    workers_of = np.zeros(size, np.int64)
+    km = np.empty(size)
+    square = np.empty(size)
+    places = tree.level_centre[finest_level(tree)]
+    pieces = 0
+    total = np.int64(0)
+    for i in range(found):
+        node = nodes[i]
+        distance = great_circle_km(point, tree.centre[node])
+        here = decay_units(distance, model.scale_km, model.power, units)
+        low, stop = tree.start[node], tree.stop[node]
+        while low < stop:
+            single = row < last and table.origin[row] == low  # a zone of the table is a piece of its own
+            high = min(stop, table.origin[row]) if row < last else stop
+            start[pieces], decay[pieces] = low, here
+            km[pieces], square[pieces] = distance, distance * distance + _ALONG * tree.spread[node]
+            if single:
+                high = low + 1
+                decay[pieces], workers_of[pieces] = 0, table.workers[row]
+                km[pieces] = great_circle_km(point, places[low])
+                square[pieces] = km[pieces] ** 2
+                row += 1
+            mass[pieces] = here * (tree.cumulative[high] - tree.cumulative[low])
+            total += mass[pieces]
+            pieces += 1
+            low = high
+    away = np.int64(total * (model.elsewhere_share / (1.0 - model.elsewhere_share)))
+    each = np.int64(0)
+    if workers:
+        each = np.int64(max(1.0, (total + away) * (share / (1.0 - share)) / workers))
+    if row < last:
+        away += each * table.workers[row]
+    moment = np.empty(pieces + 1)
+    below, first, second = np.int64(0), 0.0, 0.0
+    for piece in range(pieces):
+        own = mass[piece] + each * workers_of[piece]
+        mass[piece] = below
+        moment[piece] = first
+        below += own
+        first += own * km[piece]
+        second += own * square[piece]
+    moment[pieces] = first
+    zones = tree.cumulative.size - 1
+    start[pieces], start[pieces + 1] = zones, zones + 1
+    mass[pieces], mass[pieces + 1] = below, below + away
+    mean = first / below
+    variance = max(0.0, second / below - mean * mean)
+    return Prior(start[: pieces + 2], decay[:pieces], mass[: pieces + 2], moment, mean, variance)
+
+
+@compiled
+def elsewhere_share_of(prior: Prior) -> float:
+    """Return the share of the prior that lies off the map."""
+    return float(prior.mass[-1] - prior.mass[-2]) / float(prior.mass[-1])
+
+
+@compiled
+def piece_at(values: NDArray[np.integer[Any]], at: int, last: int) -> int:
     """Return the largest i ≤ last with values[i] ≤ at (values ascending, values[0] ≤ at)."""
     low, high = 0, last
     while low < high:
@@ -120,7 +244,7 @@ def _piece(values: NDArray[np.integer[Any]], at: int, last: int) -> int:
 def mass_below(prior: Prior, cumulative: NDArray[np.int64], rank: int) -> int:
     """Return the prior mass of all ranks below `rank` (Z + 1: everything)."""
     pieces = prior.decay.size
-    piece = _piece(prior.start, rank, pieces + 1)
+    piece = piece_at(prior.start, rank, pieces + 1)
     below = prior.mass[piece]
     if piece < pieces:
         below += prior.decay[piece] * (cumulative[rank] - cumulative[prior.start[piece]])
@@ -131,8 +255,8 @@ def mass_below(prior: Prior, cumulative: NDArray[np.int64], rank: int) -> int:
 def rank_at(prior: Prior, cumulative: NDArray[np.int64], unit: int) -> int:
     """Return the rank whose mass covers `unit`, 0 ≤ unit < total mass: the inverse of `mass_below`."""
     pieces = prior.decay.size
-    piece = _piece(prior.mass, unit, pieces)
-    if piece == pieces:
-        return int(prior.start[pieces])
+    piece = piece_at(prior.mass, unit, pieces)
+    if piece == pieces or prior.decay[piece] == 0:
+        return int(prior.start[piece])
     weight = cumulative[prior.start[piece]] + (unit - prior.mass[piece]) // prior.decay[piece]
-    return _piece(cumulative, weight, cumulative.size - 2)
+    return piece_at(cumulative, weight, cumulative.size - 2)

@@ -11,7 +11,7 @@ from synthmap.geography.coarsening import (
     split_by_mass,
 )
 from synthmap.geography.hierarchy import ZoneTree
-from synthmap.geography.prior import Prior, mass_below, prior_from, rank_at
+from synthmap.geography.prior import Prior, PriorModel, elsewhere_share_of, mass_below, prior_from, rank_at
 from synthmap.kernels.bounded import KEEP_UNITS, uniform_below
 from synthmap.kernels.urn import draw
 
@@ -23,18 +23,18 @@ def coarsen(
     tree: ZoneTree,
     point: NDArray[np.float64],
     prior: Prior,
-    elsewhere_share: float,
     finest: int,
     cells: int,
 ) -> NDArray[np.int64]:
     """Return the bounds of the domain with `cells` cells; `finest` < 0 splits by prior mass, else by distance."""
     zones = tree.cumulative.size - 1
-    most = cells - 1 if has_own_cell(elsewhere_share, cells) else cells
+    share = elsewhere_share_of(prior)
+    most = cells - 1 if has_own_cell(share, cells) else cells
     if finest < 0:
-        boundaries, _ = split_by_mass(tree, prior, most, -1.0)
+        boundaries = split_by_mass(tree, prior, most)
     else:
-        boundaries, _ = split_by_distance(tree, prior, point, finest, most)
-    return cell_bounds(boundaries, cells, zones, elsewhere_share)
+        boundaries = split_by_distance(tree, prior, point, finest, most)[0]
+    return cell_bounds(boundaries, cells, zones, share)
 
 
 @compiled
@@ -77,27 +77,40 @@ def keep_classes(
 
 @compiled
 def spread(
-    cell: int,
+    keys: NDArray[np.int64],
+    segments: int,
     bounds: NDArray[np.int64],
     masses: NDArray[np.int64],
     prior: Prior,
     cumulative: NDArray[np.int64],
     words: NDArray[np.uint64],
     reader: NDArray[np.int64],
-) -> int:
-    """Return a zone of `cell` drawn from the public prior: post-processing, free of loss.
+) -> None:
+    """Turn ascending keys cell·S + segment into rank·S + segment, zones drawn from the public prior.
 
-    A cell without prior mass is spread evenly over its zones.
+    This is post-processing, free of loss. The c workers of a key are spread systematically: one uniform integer u below
+    the cell's mass M, and the units ⌊(u + j·M)/c⌋ for j = 0 … c − 1. Each zone gets c·(its mass)/M of them in
+    expectation, as in independent draws, and never more than one away from it. A cell without prior mass is spread
+    evenly over its zones.
     """
-    low, high = bounds[cell], bounds[cell + 1]
-    mass = masses[cell + 1] - masses[cell]
-    if mass > 0:
-        unit = masses[cell] + uniform_below(words, reader, mass)
-        return rank_at(prior, cumulative, unit)
     zones = cumulative.size - 1
-    if low < zones:
-        high = min(high, zones)
-    return int(low + uniform_below(words, reader, high - low))
+    first = 0
+    while first < keys.size and reader[0] >= 0:
+        key = keys[first]
+        last = first + 1
+        while last < keys.size and keys[last] == key:
+            last += 1
+        workers = last - first
+        cell, segment = key // segments, key % segments
+        low, mass = bounds[cell], masses[cell + 1] - masses[cell]
+        size = mass if mass > 0 else (min(bounds[cell + 1], zones) if low < zones else bounds[cell + 1]) - low
+        whole, rest = size // workers, size % workers
+        offset = uniform_below(words, reader, size)
+        for j in range(workers):
+            unit = j * whole + (offset + j * rest) // workers
+            rank = rank_at(prior, cumulative, masses[cell] + unit) if mass > 0 else int(low + unit)
+            keys[first + j] = rank * segments + segment
+        first = last
 
 
 @compiled
@@ -105,10 +118,9 @@ def synthesize_one(
     origins: NDArray[np.int32],
     counts: NDArray[np.int64],
     tree: ZoneTree,
+    model: PriorModel,
     point: NDArray[np.float64],
-    scale_km: float,
-    power: float,
-    elsewhere_share: float,
+    destination: int,
     finest: int,
     cells_asked: int,
     cells: int,
@@ -130,7 +142,7 @@ def synthesize_one(
         Confidential ranks.
     counts : ndarray of int64, shape (rows, S)
         Confidential workers by segment.
-    tree, point, scale_km, power, elsewhere_share, finest
+    tree, model, point, destination, finest
         Public geography, see `coarsen` and `prior_from`.
     cells_asked, cells, synthetic_size, alpha_numerator, alpha_denominator, keep, keep_by_prior
         The plan: origin cells asked for and made, m, α as a rational, keep probability in 1/2^16, see `keep_classes`.
@@ -138,8 +150,8 @@ def synthesize_one(
         The random stream.
     """
     segments = counts.shape[1]
-    prior = prior_from(tree, point, scale_km, power, elsewhere_share)
-    bounds = coarsen(tree, point, prior, elsewhere_share, finest, cells_asked)
+    prior = prior_from(tree, model, point, destination)
+    bounds = coarsen(tree, point, prior, finest, cells_asked)
     if bounds.size - 1 != cells:
         return np.empty(0, np.int64)
     homes = np.empty(counts.sum(), np.int64)
@@ -165,12 +177,8 @@ def synthesize_one(
         words,
         reader,
     )
-    for t in range(keys.size):
-        if reader[0] < 0:
-            break
-        cell, segment = keys[t] // segments, keys[t] % segments
-        rank = spread(cell, bounds, masses, prior, tree.cumulative, words, reader)
-        keys[t] = rank * segments + segment
+    keys.sort()
+    spread(keys, segments, bounds, masses, prior, tree.cumulative, words, reader)
     keys.sort()
     return keys
 
@@ -181,11 +189,9 @@ def synthesize_many(
     origins: NDArray[np.int32],
     counts: NDArray[np.int64],
     tree: ZoneTree,
+    model: PriorModel,
     points: NDArray[np.float64],
-    scale_km: float,
-    power: float,
-    elsewhere_share: float,
-    finest: int,
+    destination: NDArray[np.int32],
     plan: NDArray[np.int64],
     keep_by_prior: bool,
     first_word: NDArray[np.int64],
@@ -195,8 +201,8 @@ def synthesize_many(
 ) -> None:
     """Fill `keys` and `status` for a batch of destinations, whose rows, words and keys lie one after the other.
 
-    `plan` has the columns cells asked, cells, synthetic size, alpha numerator, alpha denominator, keep. `status`
-    becomes 0 (done), 1 (words ran out: try again with more) or 2 (domain is not as planned).
+    `plan` has the columns cells asked, cells, synthetic size, alpha numerator, alpha denominator, keep, finest.
+    `status` becomes 0 (done), 1 (words ran out: try again with more) or 2 (domain is not as planned).
     """
     reader = np.zeros(1, np.int64)
     low = 0
@@ -208,11 +214,10 @@ def synthesize_many(
                 origins[first_row[d] : first_row[d + 1]],
                 counts[first_row[d] : first_row[d + 1]],
                 tree,
+                model,
                 points[d],
-                scale_km,
-                power,
-                elsewhere_share,
-                finest,
+                destination[d],
+                plan[d, 6],
                 plan[d, 0],
                 plan[d, 1],
                 plan[d, 2],

@@ -6,11 +6,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synthmap.errors import PrivacyParameterError
+from synthmap.geography.prior import NO_TABLE, PriorTable
 from synthmap.geography.region import Region
 from synthmap.kernels.bounded import KEEP_UNITS
 from synthmap.kernels.destination import synthesize_many
 from synthmap.kernels.stream import Stream
-from synthmap.mechanism.plan import Plan, PlanSettings
+from synthmap.mechanism.plan import Plan, PlanSettings, model_of
 from synthmap.privacy.composition import table_dp, table_pdp_delta
 
 
@@ -80,7 +81,14 @@ def loss(plan: Plan, settings: PlanSettings) -> TableLoss:
     return TableLoss(epsilon, delta, delta, table_pdp_delta(plan.delta))
 
 
-def synthesize(plan: Plan, counts: Counts, region: Region, settings: PlanSettings, stream: Stream) -> SyntheticCounts:
+def synthesize(
+    plan: Plan,
+    counts: Counts,
+    region: Region,
+    settings: PlanSettings,
+    stream: Stream,
+    table: PriorTable = NO_TABLE,
+) -> SyntheticCounts:
     """Return a synthetic table for the destinations of `plan`.
 
     **Guarantee** (adjacency: one worker of one destination has another origin and segment): `loss`. Each destination
@@ -94,6 +102,8 @@ def synthesize(plan: Plan, counts: Counts, region: Region, settings: PlanSetting
         Confidential.
     stream : Stream
         `secure_stream()` for a release.
+    table : PriorTable
+        Public; the one that the plan was made with.
 
     Raises
     ------
@@ -107,9 +117,9 @@ def synthesize(plan: Plan, counts: Counts, region: Region, settings: PlanSetting
     keys = np.empty(int(size.sum()), np.int64)
     status = np.ones(len(plan), np.int8)
     budget = _words_needed(plan, settings)
-    parameters = np.stack(
-        [plan.cells_asked, plan.cells, size, plan.alpha_numerator, plan.alpha_denominator, plan.keep_units], axis=1
-    )
+    columns = ("cells_asked", "cells", "synthetic_size", "alpha_numerator", "alpha_denominator", "keep_units", "finest")
+    parameters = np.stack([getattr(plan, name) for name in columns], axis=1)
+    model = model_of(settings, table)
     points = region.points(plan.destination)
     while (status == 1).any():
         asked = np.where(status == 1, budget, 0)
@@ -119,11 +129,9 @@ def synthesize(plan: Plan, counts: Counts, region: Region, settings: PlanSetting
             counts.origin,
             counts.workers,
             region.tree,
+            model,
             points,
-            settings.scale_km,
-            settings.power,
-            settings.elsewhere_share,
-            settings.finest,
+            plan.destination,
             parameters,
             settings.keep_by_prior,
             np.append(0, np.cumsum(asked)),

@@ -131,7 +131,7 @@ def _match(layer: Layer, query: Query) -> _Matches:
     for stretch in layer.stretches():
         out = np.ones(len(stretch), np.bool_)
         for condition in conditions:
-            out &= condition.rows(stretch).fill_null(value=False).to_numpy()
+            out &= condition.true(stretch)
             if not out.any():
                 break
         parts.append(out)

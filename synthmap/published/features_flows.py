@@ -88,7 +88,7 @@ class Flows:
                 out |= _meet(points, origin, destination, side, box)
             cut = self._cut(origin, destination, region.crs)
             out[cut] = False
-            for part in self._halves(origin[cut], destination[cut], region.crs):
+            for part in self._halves(origin[cut], destination[cut], region.crs) if cut.size else ():
                 for box in region.boxes:
                     of, to = (sides(part[:, end, 0], part[:, end, 1], box) for end in (0, 1))
                     out[cut] |= segments_meet(part, of, to, box)
@@ -229,5 +229,8 @@ class FlowStretch:
         """Return the codes of origins or destinations."""
         if end == "origin":
             return self.block.origins
-        index = self.table.index
-        return np.repeat(index.destinations[self._runs], index.lengths[self._runs])
+        return np.repeat(self.table.index.destinations[self._runs], self.table.index.lengths[self._runs])
+
+    def units(self, end: str) -> Codes | None:
+        """Return the codes of destinations, each once."""
+        return self.table.index.destinations[self._runs] if end == "destination" else None

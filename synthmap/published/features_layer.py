@@ -33,6 +33,10 @@ class Stretch(Protocol):
         """Return, for every feature, which unit its `end` is."""
         ...
 
+    def units(self, end: str) -> NDArray[np.uint32] | None:
+        """Return which units its `end` can be, if that is known without looking at each feature."""
+        ...
+
 
 @dataclass(frozen=True)
 class Operand:
@@ -59,6 +63,14 @@ class Operand:
         if self.of == "constant":
             return values.new_from_index(0, len(stretch))
         return values if self.of == "row" else values.gather(stretch.codes(self.of))
+
+    def true(self, stretch: Stretch) -> NDArray[np.bool_]:
+        """Return for which features of a stretch it is true; quickly, where the ends show that it is of none."""
+        units = stretch.units(self.of)
+        if units is not None and not self.get(stretch).gather(units).any():
+            return np.zeros(len(stretch), np.bool_)
+        values = self.rows(stretch)
+        return (values.fill_null(value=False) if values.null_count() else values).to_numpy()
 
 
 class Layer(Protocol):

@@ -146,6 +146,9 @@ class ZoneStretch:
         """Never asked: what zones have depends on no end."""
         raise NotImplementedError(end)
 
+    def units(self, end: str) -> None:
+        """Return that no end is known."""
+
 
 @dataclass(frozen=True)
 class _Frame:
@@ -184,7 +187,7 @@ def totals_of(opened: OpenedRelease) -> Totals:
         names = ("count", *opened.manifest.segments)
         origins, destinations = (np.zeros((len(names), len(table.zones)), np.int64) for _ in range(2))
         for number in range(len(table)):
-            block = table.block(number)
+            block = table.block(number, keep=False)
             for place, values in enumerate(block.values):
                 weights = values.astype(np.float64)  # exact: sums stay below 2**53
                 origins[place] += np.bincount(block.origins, weights, len(table.zones)).astype(np.int64)

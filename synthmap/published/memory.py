@@ -41,6 +41,10 @@ class Memory:
         """Bytes of all that is kept."""
         return self._bytes
 
+    def __contains__(self, key: Hashable) -> bool:
+        with self._lock:
+            return key in self._kept
+
     def get(self, key: Hashable, make: Callable[[], Kept]) -> Kept:
         """Return the value of `key`, made by `make` unless it is still kept; other keys are not held up."""
         with self._lock:

@@ -126,7 +126,7 @@ class Places:
 def read_places(path: Path, levels: tuple[str, ...]) -> Places:
     """Return the zones in ``zones.parquet`` at `path`."""
     with unharmed(path.parent.name):
-        text = pl.Schema({name: pl.String for name in ("id", *levels)})
+        text = pl.Schema(dict.fromkeys(("id", *levels), pl.String))
         kinds = pl.Schema(text | {"weight": pl.Int64(), "longitude": pl.Float64(), "latitude": pl.Float64()})
         table = pl.DataFrame(_read(path, kinds.names())).cast(kinds)
     return Places(table.filter(pl.col("id") != ELSEWHERE), levels, path)

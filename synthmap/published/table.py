@@ -119,15 +119,20 @@ class Table:
     def __len__(self) -> int:
         return len(self.index.groups)
 
-    def block(self, number: int) -> Block:
+    def block(self, number: int, *, keep: bool = True) -> Block:
         """Return a block.
+
+        Who reads all of them once says that they need not be kept, and does not push out what others use.
 
         Raises
         ------
         ReleaseCorruptError
             If it cannot be read.
         """
-        return self._opened.memory.get((self._opened.etag, "block", number), lambda: self._read_block(number))
+        key = (self._opened.etag, "block", number)
+        if keep or key in self._opened.memory:
+            return self._opened.memory.get(key, lambda: self._read_block(number))
+        return self._read_block(number)
 
     def _read_block(self, number: int) -> Block:
         segments = self._opened.manifest.segments

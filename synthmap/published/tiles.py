@@ -9,10 +9,11 @@ from typing import Literal
 
 import polars as pl
 
+from synthmap.published.memory import Memory
 from synthmap.published.places import ZONE
 from synthmap.published.store import OpenedRelease, unharmed
 from synthmap.published.tiles_areas import Areas, areas
-from synthmap.published.tiles_flows import RankedFlows, rank_flows
+from synthmap.published.tiles_flows import rank_flows
 from synthmap.published.tiles_grid import Tile
 from synthmap.published.tiles_layers import flow_tile, zone_tile
 from synthmap.published.tiles_shown import ShownFlows, show
@@ -23,6 +24,7 @@ Kind = Literal["flows", "origins", "destinations"]
 FLOWS = 1_000  # of a tile: more are a tangle that says nothing
 UNITS = 4_096  # zones of a tile
 _FINENESS = {"flows": 3, "origins": 6, "destinations": 6}  # a unit has 1/16, 1/64 of a tile's side to itself
+_RANKED = Memory(24 * 2**20)  # all flows of a level, for the zooms that show it; those of zones are too many to be kept
 _TURN = threading.Lock()  # flows are put together for one caller at a time: it takes some hundred MB on the way
 
 
@@ -104,29 +106,24 @@ def _areas(opened: OpenedRelease) -> Areas:
 
 
 def _values(opened: OpenedRelease, kind: Kind, units: Units) -> pl.DataFrame:
-    """Return the properties of units."""
+    """Return the totals of units."""
 
     def make() -> _Table:
         living, working = (unit_totals(opened, one, units.of_zone, len(units)) for one in ("origins", "destinations"))
         totals = living if kind == "origins" else working
         both = {"out": living["count"], "in": working["count"]}
-        return _Table(units.table.with_columns(**both, **totals))
+        return _Table(pl.DataFrame({**both, **totals}))
 
     return opened.memory.get((opened.etag, "tiles", "values", kind, units.key), make).frame
-
-
-def _flows(opened: OpenedRelease, units: Units) -> RankedFlows:
-    """Return the flows between units."""
-    return opened.memory.get(
-        (opened.etag, "tiles", "flows", units.key), lambda: rank_flows(stretches(opened, units.of_zone), units)
-    )
 
 
 def _shown(opened: OpenedRelease, zoom: int, most: int) -> ShownFlows:
     """Return the flows shown at a zoom."""
 
     def make() -> ShownFlows:
+        units = _units(opened, "flows", zoom, most)
         with _TURN:
-            return show(_flows(opened, _units(opened, "flows", zoom, most)), zoom, most)
+            ranked = _RANKED.get((opened.etag, units.key), lambda: rank_flows(stretches(opened, units.of_zone), units))
+            return show(ranked, zoom, most)
 
     return opened.memory.get((opened.etag, "tiles", "shown", zoom, most), make)

@@ -1,7 +1,7 @@
 """Polygons of zones, cut to a tile."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import shapely
@@ -12,6 +12,7 @@ from synthmap.published.places import Places
 from synthmap.published.tiles_grid import BUFFER, COPIES, EXTENT, LATITUDE, Tile, world
 
 _TOGETHER = 10_000  # shapes read at once
+_BOX = shapely.box(-BUFFER, -BUFFER, EXTENT + BUFFER, EXTENT + BUFFER)
 
 
 @dataclass(frozen=True)
@@ -47,15 +48,10 @@ class Areas:
         """
         shapes = _within_latitudes(_whole(self.places, rows))
         shapes = shapely.transform(shapes, lambda at: tile.local(np.column_stack(world(at[:, 0], at[:, 1]))))
-        shapes = _valid(shapely.simplify(shapes, tolerance))
-        copies = np.concatenate([shapely.transform(shapes, _moved(copy * (EXTENT << tile.z))) for copy in COPIES])
-        owner = np.tile(rows, len(COPIES))
-        box = shapely.box(-BUFFER, -BUFFER, EXTENT + BUFFER, EXTENT + BUFFER)
-        met = shapely.intersects(copies, box)
-        cut = _valid(shapely.set_precision(shapely.intersection(copies[met], box), 1.0))
-        parts, index = shapely.get_parts(cut, return_index=True)
+        shapes, owner = _copies(tile, _simplified(shapes, tolerance), rows)
+        parts, index = shapely.get_parts(_on_units(_cut(shapes, _BOX)), return_index=True)
         solid = (shapely.get_type_id(parts) == shapely.GeometryType.POLYGON) & ~shapely.is_empty(parts)
-        zone, group = np.unique(owner[met][index[solid]], return_inverse=True)
+        zone, group = np.unique(owner[index[solid]], return_inverse=True)
         order = np.argsort(group, kind="stable")
         parts = shapely.orient_polygons(parts[solid][order], exterior_cw=False)
         return zone, shapely.multipolygons(parts, indices=group[order])
@@ -98,20 +94,49 @@ def _whole(places: Places, rows: NDArray[np.int64]) -> NDArray[np.object_]:
 
 def _within_latitudes(shapes: NDArray[np.object_]) -> NDArray[np.object_]:
     """Return shapes cut where the world's square ends."""
-    _, south, _, north = shapely.bounds(shapes).T
-    beyond = (south < -LATITUDE) | (north > LATITUDE)
-    shapes[beyond] = shapely.intersection(_valid(shapes[beyond]), shapely.box(-540, -LATITUDE, 540, LATITUDE))
+    return _cut(shapes, shapely.box(-540, -LATITUDE, 540, LATITUDE))
+
+
+def _cut(shapes: NDArray[np.object_], box: shapely.Polygon) -> NDArray[np.object_]:
+    """Return what of shapes lies in a box; those wholly inside are left as they are."""
+    bounds, (west, south, east, north) = shapely.bounds(shapes).T, box.bounds
+    out = ~((bounds[0] >= west) & (bounds[1] >= south) & (bounds[2] <= east) & (bounds[3] <= north))
+    shapes[out] = shapely.intersection(_valid(shapes[out]), box)
     return shapes
 
 
 def _valid(shapes: NDArray[np.object_]) -> NDArray[np.object_]:
-    """Return shapes with the invalid ones made valid."""
+    """Return shapes with the invalid ones made valid, areas only."""
     broken = ~shapely.is_valid(shapes)
-    shapes[broken] = shapely.make_valid(shapes[broken])
+    shapes[broken] = shapely.make_valid(shapes[broken], method="structure", keep_collapsed=False)
     return shapes
 
 
-def _moved(east: float) -> Callable[[NDArray[np.float64]], NDArray[np.float64]]:
-    """Return what moves coordinates."""
-    shift = np.array([east, 0.0])
-    return lambda at: at + shift
+def _simplified(shapes: NDArray[np.object_], tolerance: float) -> NDArray[np.object_]:
+    """Return shapes with fewer vertices, valid; the slow way, which never crosses a shape with itself, where needed."""
+    fast: NDArray[np.object_] = shapely.simplify(shapes, tolerance, preserve_topology=False)
+    crossed = ~shapely.is_valid(fast)
+    fast[crossed] = shapely.simplify(_valid(shapes[crossed]), tolerance)
+    return fast
+
+
+def _copies(
+    tile: Tile, shapes: NDArray[np.object_], rows: NDArray[np.int64]
+) -> tuple[NDArray[np.object_], NDArray[np.int64]]:
+    """Return the shapes that a tile sees, at every place where the world is repeated, and the row of each."""
+    west, _, east, _ = shapely.bounds(shapes).T
+    seen, owners = [], []
+    for copy in COPIES:
+        shift = np.array([float(copy * (EXTENT << tile.z)), 0.0])
+        there = (west + shift[0] <= EXTENT + BUFFER) & (east + shift[0] >= -BUFFER)
+        seen.append(shapes[there] if copy == 0 else shapely.transform(shapes[there], partial(np.add, shift)))
+        owners.append(rows[there])
+    return np.concatenate(seen), np.concatenate(owners)
+
+
+def _on_units(shapes: NDArray[np.object_]) -> NDArray[np.object_]:
+    """Return shapes with their vertices on whole units, and valid; the slow way, by snapping, where rounding breaks."""
+    rounded: NDArray[np.object_] = shapely.transform(shapes, np.round)
+    broken = ~shapely.is_valid(rounded)
+    rounded[broken] = _valid(shapely.set_precision(shapes[broken], 1.0))
+    return rounded

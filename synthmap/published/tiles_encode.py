@@ -1,14 +1,14 @@
 """Layers as the bytes of a Mapbox vector tile (specification 2.1).
 
-mapbox-vector-tile's own encoder takes one shape at a time; here points and lines are turned into its commands all at
-once, which makes a tile of two thousand lines five times as fast. Polygons and the message are the library's.
+mapbox-vector-tile's own encoder takes one vertex at a time; here all shapes of a layer are turned into commands at
+once, which is five times as fast. The message is the library's.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
-from mapbox_vector_tile.geom_encoder import GeometryEncoder
+import shapely
 from mapbox_vector_tile.Mapbox import vector_tile_pb2
 from numpy.typing import NDArray
 
@@ -16,7 +16,7 @@ from synthmap.published.tiles_grid import EXTENT
 
 TILE_BYTES = 1_000_000  # before compression; what a phone can still take
 POINT, LINE, POLYGON = 1, 2, 3
-_MOVE, _LINE_TO = 1 | 1 << 3, 2 | 1 << 3  # commands with one pair of coordinates
+_MOVE, _LINE_TO, _CLOSE = 1 | 1 << 3, 2 | 1 << 3, 7 | 1 << 3  # commands, each once
 
 Commands = list[list[int]]
 
@@ -91,8 +91,22 @@ def _pen(ends: NDArray[np.float64], owner: NDArray[np.int64]) -> tuple[NDArray[n
 
 
 def polygon_commands(shapes: NDArray[np.object_]) -> Commands:
-    """Return the commands of polygons on whole units of the tile, their outer rings of positive area."""
-    return [GeometryEncoder(True, EXTENT).encode(shape) for shape in shapes]
+    """Return the commands of multipolygons on whole units of the tile, their outer rings of positive area."""
+    parts, owner = shapely.get_parts(shapes, return_index=True)
+    rings, part = shapely.get_rings(parts, return_index=True)
+    at, ring = shapely.get_coordinates(rings, return_index=True)
+    same = np.diff(ring, prepend=-1) == 0
+    same[1:] &= (at[1:] == at[:-1]).all(axis=1)
+    at, ring = at[~same], ring[~same]
+    last = np.diff(ring, append=-1) != 0  # a ring is closed by a command
+    at, ring = at[~last], ring[~last]
+    _, before = _pen(at, owner[part[ring]])
+    steps = np.split(_zigzag(at - before).ravel(), 2 * np.flatnonzero(np.diff(ring, prepend=-1))[1:])
+    commands: Commands = [[] for _ in shapes]
+    for feature, numbers in zip(owner[part].tolist(), map(np.ndarray.tolist, steps), strict=bool(len(rings))):
+        points = len(numbers) // 2
+        commands[feature] += [_MOVE, *numbers[:2], 2 | (points - 1) << 3, *numbers[2:], _CLOSE]
+    return commands
 
 
 def encode(layers: list[TileLayer]) -> bytes:

@@ -79,8 +79,8 @@ def rank_flows(stretches: Iterable[Iterable[Flows]], units: Units) -> RankedFlow
             parts.append(_pairs(*ends, count[here], len(units)))
         found.append(parts[0] if len(parts) == 1 else _pairs(*joined(parts), len(units)))
         if sum(part[0].size for part in found) > MOST:
-            found = [_ranked(*joined(found))]
-    return RankedFlows(units, *_ranked(*joined(found)))
+            found = [_ranked(found)]
+    return RankedFlows(units, *_ranked(found))
 
 
 def _pairs(origin: NDArray[np.int32], destination: NDArray[np.int32], count: NDArray[np.integer], units: int) -> Flows:
@@ -92,11 +92,14 @@ def _pairs(origin: NDArray[np.int32], destination: NDArray[np.int32], count: NDA
     return origin[order][first], destination[order][first], narrowed(count)
 
 
-def _ranked(origin: NDArray[np.int32], destination: NDArray[np.int32], count: NDArray[np.integer]) -> Flows:
-    """Return the `MOST` strongest flows in order.
+def _ranked(parts: list[Flows]) -> Flows:
+    """Return the `MOST` strongest flows in order, and empty `parts`, so that memory does not hold them twice.
 
     Count, shuffle and row are packed into one number each, which is sorted in place: half the memory of an argsort.
     """
+    columns = [list(column) for column in zip(*parts, strict=True)]
+    parts.clear()
+    origin, destination, count = (np.concatenate(columns.pop(0)) for _ in range(3))
     largest = int(count.max(initial=0))
     for_row = count.size.bit_length()
     for_shuffle = min(32, 64 - for_row - largest.bit_length())
@@ -106,7 +109,9 @@ def _ranked(origin: NDArray[np.int32], destination: NDArray[np.int32], count: ND
         key[part] |= (_shuffled(origin[part], destination[part]) >> np.uint64(64 - for_shuffle)) << np.uint64(for_row)
         key[part] |= np.uint64(largest) - count[part].astype(np.uint64) << np.uint64(for_row + for_shuffle)
     key.sort()
-    rows = (key[:MOST] & np.uint64((1 << for_row) - 1)).astype(np.uint32)
+    key = key[:MOST]
+    key &= np.uint64((1 << for_row) - 1)
+    rows = key.astype(np.uint32)
     del key
     origin = origin[rows]
     destination = destination[rows]

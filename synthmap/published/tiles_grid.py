@@ -57,10 +57,12 @@ class Tile(NamedTuple):
     def meets(self, boxes: NDArray[np.float64]) -> NDArray[np.bool_]:
         """Return which boxes (…, 4), anywhere round the globe, touch this tile or its buffer."""
         west, north, east, south = self.box()
-        across = np.zeros(len(boxes), bool)
+        found: NDArray[np.bool_] = (boxes[:, 1] <= south) & (boxes[:, 3] >= north)
+        low, high = boxes[found, 0], boxes[found, 2]
+        across = np.zeros(low.size, np.bool_)
         for copy in COPIES:
-            across |= (boxes[:, 0] <= east + copy) & (boxes[:, 2] >= west + copy)
-        found: NDArray[np.bool_] = across & (boxes[:, 1] <= south) & (boxes[:, 3] >= north)
+            across |= (low <= east + copy) & (high >= west + copy)
+        found[found] = across
         return found
 
     def touched(self, lines: NDArray[np.float64]) -> NDArray[np.bool_]:

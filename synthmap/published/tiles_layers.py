@@ -22,10 +22,10 @@ from synthmap.published.tiles_flows import RankedFlows
 from synthmap.published.tiles_grid import BUFFER, COPIES, EXTENT, Tile, inside
 from synthmap.published.tiles_units import Units
 
-_TOLERANCES = (1.0, 8.0)  # units of a tile by which areas are simplified: the second when a tile gets too large
+_TOLERANCES = (2.0, 8.0)  # units of a tile by which areas are simplified: the second when a tile gets too large
 
 
-def zone_tile(tile: Tile, units: Units, values: pl.DataFrame, areas: Areas | None, most: int) -> bytes:
+def zone_tile(tile: Tile, units: Units, totals: pl.DataFrame, areas: Areas | None, most: int) -> bytes:
     """Return a tile of units: a layer ``points``, and a layer ``areas`` where they are zones with polygons.
 
     Both reach into the buffer, so that the same feature (its id is the same) is in neighbouring tiles, too. A zone too
@@ -35,24 +35,29 @@ def zone_tile(tile: Tile, units: Units, values: pl.DataFrame, areas: Areas | Non
     ----------
     tile : Tile
     units : Units
-    values : polars.DataFrame
-        Properties, one row a unit; ``count`` says which are the most important.
+    totals : polars.DataFrame
+        More properties, one row a unit; ``count`` says which are the most important.
     areas : Areas or None
         Polygons, if the units are zones that have some.
     most : int
         Features of the tile; of both layers together.
     """
-    count = values["count"].to_numpy()
+    count = totals["count"].to_numpy()
+
+    def values(rows: NDArray[np.int64]) -> pl.DataFrame:
+        return units.table[rows].with_columns(totals[rows].get_columns())
+
     near = _first(areas.near(tile), count, most // 2) if areas is not None else np.empty(0, np.int64)
     at = np.column_stack([units.x, units.y])
     spots = _first(np.flatnonzero(tile.meets(np.hstack([at, at])) & (count > 0)), count, most - near.size)
     at, owner = _seen(tile, at[spots])
     spots = spots[np.unique(owner)]
-    points = TileLayer("points", POINT, spots, point_commands(at, owner), values[spots], count[spots])
+    points = TileLayer("points", POINT, spots, point_commands(at, owner), values(spots), count[spots])
     layers = [points]
-    for tolerance in _TOLERANCES if areas is not None and near.size else ():
+    for tolerance in _TOLERANCES if near.size else ():
+        assert areas is not None  # noqa: S101
         rows, shapes = areas.drawn(tile, near, tolerance)
-        layers = [TileLayer("areas", POLYGON, rows, polygon_commands(shapes), values[rows], count[rows]), points]
+        layers = [TileLayer("areas", POLYGON, rows, polygon_commands(shapes), values(rows), count[rows]), points]
         if len(whole(layers)) <= TILE_BYTES:
             break
     return encode(layers)

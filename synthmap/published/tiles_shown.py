@@ -12,7 +12,8 @@ from synthmap.published.tiles_grid import Tile
 BLOCK = 64  # flows side by side in space whose common box is looked at first
 _PASSES = 16  # over these, until no one is left who may find room
 _AT_ONCE = 1 << 15  # flows for which there is room or not, decided together
-_CROSSINGS = 1 << 26  # tiles that all flows together may cross before the rest is left out: bounds time
+_CROSSINGS = 1 << 25  # tiles that all flows together may cross before the rest is left out: bounds time
+_LOOKS = (0, 1, 0.5, 0.25, 0.75, 0.125, 0.375, 0.625, 0.875)  # where a line is looked at before its whole way is
 _NUDGE = 1e-7  # of a tile's side: more than rounding, and less than can be seen
 _WINDOW = 12  # bits of row and of column that tell tiles apart; farther ones share their room
 
@@ -60,17 +61,18 @@ def show(flows: RankedFlows, zoom: int, most: int) -> ShownFlows:
     flows : RankedFlows
     zoom : int
     most : int
-        Flows that a tile may have, those that only touch its buffer included; room for these is kept free.
+        Flows that a tile may have, below 65,536; those that only touch its buffer included, for which room is kept.
     """
     room = max(1, most * 4 // 5)
-    taken = np.zeros(1 << 2 * _WINDOW, np.uint32)
+    taken = np.zeros(1 << 2 * _WINDOW, np.uint16)
     kept = [np.empty(0, np.int64)]
     crossings = 0
     for start in range(0, len(flows), _AT_ONCE):
         part = np.arange(start, min(start + _AT_ONCE, len(flows)))
         lines = flows.take(part).lines() * float(1 << zoom)
-        free = (taken[_places(np.floor(lines.reshape(-1, 2)), zoom)] < room).reshape(-1, 2).all(axis=1)
-        part, lines = part[free], lines[free]
+        for share in _LOOKS:
+            free = taken[_places(np.floor(lines[:, 0] + share * (lines[:, 1] - lines[:, 0])), zoom)] < room
+            part, lines = part[free], lines[free]
         for few in _shares(lines):
             owner, tiles = crossed(lines[few])
             kept.append(part[few][_with_room(owner, _places(tiles, zoom), taken, room)])
@@ -82,7 +84,7 @@ def show(flows: RankedFlows, zoom: int, most: int) -> ShownFlows:
 
 
 def _with_room(
-    owner: NDArray[np.int64], place: NDArray[np.int64], taken: NDArray[np.uint32], room: int
+    owner: NDArray[np.int64], place: NDArray[np.int64], taken: NDArray[np.uint16], room: int
 ) -> NDArray[np.int64]:
     """Return the lines for which there is room, the stronger first, and note what they take.
 
@@ -90,7 +92,7 @@ def _with_room(
     ----------
     owner, place : ndarray of int64, shape (crossings,)
         Which line crosses which tile; a stronger line has a smaller number.
-    taken : ndarray of uint32
+    taken : ndarray of uint16
         Lines in each tile already; is changed.
     room : int
         Lines that a tile may have.
@@ -100,22 +102,26 @@ def _with_room(
     All are decided together: who finds room even if every stronger line takes its own. Then again those who did not,
     without the lines that meet a full tile, since these take nothing.
     """
-    pairs = np.unique(np.stack([place, owner], axis=1), axis=0)  # over the antimeridian a line comes back to a tile
-    place, owner = pairs.T
-    found = [np.empty(0, np.int64)]
+    crossings = np.sort(place << 32 | owner)
+    crossings = crossings[np.diff(crossings, prepend=-1) > 0]  # over the antimeridian a line may come back to a tile
+    place, owner = crossings >> 32, crossings & (2**32 - 1)
+    lines = int(owner.max(initial=-1)) + 1
+    found = np.zeros(lines, np.bool_)
     for _ in range(_PASSES):
         first = np.flatnonzero(np.diff(place, prepend=-1))
         before = np.arange(place.size) - np.repeat(first, np.diff(first, append=place.size))
-        over = np.unique(owner[taken[place] + before >= room])
-        good = ~np.isin(owner, over)
-        found.append(np.unique(owner[good]))
+        out = np.ones(lines, np.bool_)
+        out[owner] = False
+        out[owner[taken[place] + before >= room]] = True
+        found |= ~out
+        good = ~out[owner]
         np.add.at(taken, place[good], 1)
-        blocked = np.unique(owner[taken[place] >= room])
-        open_ = ~good & ~np.isin(owner, blocked)
-        owner, place = owner[open_], place[open_]
+        out[:] = found
+        out[owner[taken[place] >= room]] = True
+        place, owner = place[~out[owner]], owner[~out[owner]]
         if not owner.size:
             break
-    return np.sort(np.concatenate(found))
+    return np.flatnonzero(found)
 
 
 def crossed(lines: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
@@ -163,7 +169,8 @@ def _places(tiles: NDArray[np.float64], zoom: int) -> NDArray[np.int64]:
     """Return where the room taken in each tile (column, row) is noted."""
     column, row = tiles.astype(np.int64).T
     window = (1 << _WINDOW) - 1
-    return (column % (1 << zoom) & window) << _WINDOW | row & window
+    places: NDArray[np.int64] = (column % (1 << zoom) & window) << _WINDOW | row & window
+    return places
 
 
 def _arranged(flows: RankedFlows, rank: NDArray[np.int64]) -> ShownFlows:

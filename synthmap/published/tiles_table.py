@@ -32,17 +32,20 @@ def stretches(opened: OpenedRelease, unit: NDArray[np.int32]) -> Iterator[Iterat
     of_run = unit[_place_of(table)[table.index.destinations]]
     stretch_of_unit = (np.cumsum(np.bincount(of_run, table.index.lengths)) - 1) // _TOGETHER
     stretch_of_run = stretch_of_unit[of_run]
-    for stretch in np.unique(stretch_of_run):
-        yield _pieces(table, np.flatnonzero(stretch_of_run == stretch))
+    block_of_run = np.repeat(np.arange(len(table)), np.diff(table.index.first))
+    stretches = np.unique(stretch_of_run)
+    uses = sum(np.bincount(np.unique(block_of_run[stretch_of_run == one]), minlength=len(table)) for one in stretches)
+    for stretch in stretches:
+        yield _pieces(table, np.flatnonzero(stretch_of_run == stretch), uses > 1)
 
 
-def _pieces(table: Table, runs: NDArray[np.int64]) -> Iterator[Flows]:
-    """Yield the rows of some destinations, several blocks together."""
+def _pieces(table: Table, runs: NDArray[np.int64], again: NDArray[np.bool_]) -> Iterator[Flows]:
+    """Yield the rows of some destinations, several blocks together; `again` says which of these others need, too."""
     place = _place_of(table)
     cuts = np.searchsorted(runs, table.index.first)
     found: list[Flows] = []
     for number in np.flatnonzero(np.diff(cuts)).tolist():
-        block = table.block(number)
+        block = table.block(number, keep=bool(again[number]))
         inside = runs[cuts[number] : cuts[number + 1]] - table.index.first[number]
         rows = block.rows(inside)
         ends = np.repeat(block.destinations[inside], block.starts[inside + 1] - block.starts[inside])

@@ -53,8 +53,9 @@ class Units:
 
     @property
     def nbytes(self) -> int:
-        """Bytes it takes in memory, about."""
-        return int(self.table.estimated_size()) + self.x.nbytes + self.y.nbytes + self.of_zone.nbytes
+        """Bytes it takes in memory, about; those of the ids of zones belong to `Places`."""
+        ids = 0 if self.level == ZONE else int(self.table.estimated_size())
+        return ids + self.x.nbytes + self.y.nbytes + self.of_zone.nbytes
 
 
 def level_units(places: Places, level: str) -> Units:
@@ -75,10 +76,10 @@ def level_units(places: Places, level: str) -> Units:
 def grid_units(places: Places, zoom: int) -> Units:
     """Return the cells of the grid of a zoom that hold zones; their ids are zoom/column/row."""
     x, y = point(*_finite(places))
-    found, of_zone = np.unique(cells(x, y, zoom), return_inverse=True)
+    found, inverse = np.unique(cells(x, y, zoom), return_inverse=True)
     side = 1 << zoom
     ids = [f"{zoom}/{cell % side}/{cell // side}" for cell in found.tolist()]
-    of_zone = of_zone.astype(np.int32)
+    of_zone: NDArray[np.int32] = inverse.astype(np.int32)
     x, y = point(*places.mean_points(of_zone, len(ids)))
     return _units(GRID, pl.DataFrame({"id": ids}), x, y, of_zone)
 
@@ -139,13 +140,20 @@ def ladder(places: Places) -> Ladder:
 
 def _apart(units: Units, grid: int) -> int:
     """Return how many cells of a grid hold a unit."""
-    return int(np.unique(cells(units.x, units.y, grid)).size)
+    return _distinct(cells(units.x, units.y, grid)).size
 
 
 def _fullest(units: Units, zoom: int, grid: int) -> int:
     """Return how many units, or cells of a finer grid with units, the fullest tile of a zoom holds."""
     found = cells(units.x, units.y, grid)
-    found = found if grid == zoom else np.unique(found)
+    found = found if grid == zoom else _distinct(found)
     side, down = 1 << grid, grid - zoom
     tiles = ((found // side) >> down) * side + ((found % side) >> down)
     return int(np.unique(tiles, return_counts=True)[1].max())
+
+
+def _distinct(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return which numbers there are, ascending; many times as fast as numpy.unique, which hashes."""
+    ordered: NDArray[np.int64] = np.sort(numbers)
+    distinct: NDArray[np.int64] = ordered[np.diff(ordered, prepend=-1) != 0]
+    return distinct

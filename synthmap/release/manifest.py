@@ -98,6 +98,24 @@ class PlanSummary(_Part):
     classes: list[HeadcountClass]
 
 
+class PriorSource(_Part):
+    """A public table of flows that is part of the prior.
+
+    `sha256` is that of the earlier release's manifest, or of the user's file; a destination with c of its `workers`
+    takes the share mixing·c/(c + strength) of its prior from there. `private` is what an earlier release says of
+    itself.
+    """
+
+    kind: Literal["release", "table"]
+    name: str
+    sha256: str
+    vintage: str
+    private: bool
+    mixing: float
+    workers: int
+    statement: str
+
+
 class PriorSummary(_Part):
     """The public prior and where it comes from."""
 
@@ -107,6 +125,7 @@ class PriorSummary(_Part):
     power: float
     elsewhere_share: float
     strength: float
+    source: PriorSource | None = None
 
 
 class ZonesSummary(_Part):

@@ -1,6 +1,7 @@
 """Who may do what. Dependencies for routers: ``dependencies=[Depends(reads)]``; below them, who is asking."""
 
 from collections.abc import Awaitable, Callable
+from functools import lru_cache
 from typing import Any
 
 from fastapi import Request
@@ -54,6 +55,13 @@ async def admitted(request: Request) -> None:
     for guard in _GUARDS:
         if guard in calls:
             await guard(request)
+
+
+@lru_cache(maxsize=512)
+def is_for_curators(route: Any) -> bool:
+    """Return whether only curators may use a route."""
+    dependant = getattr(route, "dependant", None)
+    return dependant is not None and curates in _calls(dependant)
 
 
 def _calls(dependant: Any) -> set[Any]:

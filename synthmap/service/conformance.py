@@ -7,7 +7,6 @@ _CLASSES = {
     "ogcapi-features-1/1.0": ("core", "geojson", "html", "oas30"),
     "ogcapi-features-2/1.0": ("crs",),
     "ogcapi-features-3/1.0": ("queryables", "queryables-query-parameters", "filter", "features-filter"),
-    "ogcapi-processes-1/1.0": ("core", "ogc-process-description", "json", "oas30", "job-list", "dismiss"),
     "cql2/1.0": (
         "cql2-text", "cql2-json", "basic-cql2", "advanced-comparison-operators", "case-insensitive-comparison",
         "property-property", "basic-spatial-functions", "basic-spatial-functions-plus",

@@ -11,8 +11,8 @@ from synthmap.service.context import service
 def href(request: Request, *segments: str, **query: Any) -> str:
     """Return an absolute URL of this service: `segments` joined by slashes and escaped, and `query` without Nones.
 
-    Scheme and host are those of ``public_url`` if set, else of the request (uvicorn puts what a trusted proxy says
-    there); the prefix is the ASGI root path. A key in the query (``token``) is never carried on.
+    It starts with ``public_url`` if that is set, else with scheme and host of the request (uvicorn puts what a trusted
+    proxy says there) and the ASGI root path. A key in the query (``token``) is never carried on.
     """
     base = service(request).settings.public_url.rstrip("/")
     if not base:

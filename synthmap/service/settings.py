@@ -24,7 +24,7 @@ class ServiceSettings(BaseSettings):
 
     store: Path = Field(default=Path("releases"), description="Directory of the releases.")
     database: str = Field(default="", description="URL of the catalog; empty: a SQLite file in the store.")
-    public_url: str = Field(default="", description="Scheme and host that links carry; empty: those of the request.")
+    public_url: str = Field(default="", description="What links start with, prefix included; empty: as the request.")
     root_path: str = Field(
         default="", pattern=r"^(/[^/\s?#]+)*$", description="Path prefix that a proxy takes away, such as /maps."
     )
@@ -35,11 +35,13 @@ class ServiceSettings(BaseSettings):
     cors_origins: list[Origin] = Field(default=[], description="Origins of other pages that may read; none by default.")
     page_size: int = Field(default=1_000, ge=1, description="Features or rows of a page, unless asked otherwise.")
     page_size_maximum: int = Field(default=10_000, ge=1, description="Bounds the memory one page can take.")
-    tile_features_maximum: int = Field(default=10_000, ge=1, description="Bounds the size of a tile.")
+    tile_features_maximum: int = Field(
+        default=10_000, ge=1, description="Bounds the size of a tile; of flows, at most the 1,000 strongest."
+    )
     body_bytes_maximum: int = Field(default=1_000_000, ge=1, description="Requests are small; uploads of areas set it.")
     seconds_maximum: float = Field(default=60.0, gt=0, description="Who waits longer for an answer is told so (503).")
     requests_per_minute: int = Field(
-        default=60_000,
+        default=30_000,
         ge=0,
         description="For one key, or one address without a key, in each process; 0: no limit. So that one script "
         "leaves something to the others.",

@@ -75,7 +75,7 @@ def describe_set(request: Request, opened: OpenedRelease, kind: Kind) -> dict[st
 def summarize_set(request: Request, opened: OpenedRelease, kind: Kind) -> dict[str, Any]:
     """Return what a list says about a set of tiles."""
     here = ("collections", collection_id(opened, kind), "tiles", GRID)
-    item = link(request, "item", MVT, "Tiles", *here) | {"templated": True}
+    item = link(request, "item", MVT, "Tiles", *here)
     return {
         "title": f"{kind.capitalize()}: {opened.manifest.title or opened.manifest.name}",
         "dataType": "vector",
@@ -84,7 +84,7 @@ def summarize_set(request: Request, opened: OpenedRelease, kind: Kind) -> dict[s
         "links": [
             link(request, "self", JSON, "This set of tiles", *here),
             link(request, TILING, JSON, "The grid", "tileMatrixSets", GRID),
-            item | {"href": item["href"] + "/{tileMatrix}/{tileRow}/{tileCol}"},
+            item | {"href": item["href"] + "/{tileMatrix}/{tileRow}/{tileCol}", "templated": True},
         ],
     }
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-PRODUCING = ("synthmap.confidential", "synthmap.mechanism", "synthmap.kernels", "pipelines", "numba")
+PRODUCING = ("synthmap.confidential", "synthmap.mechanism", "synthmap.audit", "synthmap.kernels", "pipelines", "numba")
 SECRETS = ("synthmap.confidential", "synthmap.mechanism", "synthmap.kernels", "synthmap.spec", "synthmap.cli")
 READING = ("release.verify", "release.manifest", "release.store", "release.statement", "catalog.jobs",
            "published.store", "published.exports", "service.app", "service.serve", "service.__main__")  # fmt: skip
@@ -69,7 +69,8 @@ with TestClient(app, raise_server_exceptions=False) as client:
         for part in ("flows", "origins", "destinations"):
             for path in ("", "/items?limit=3", "/queryables", "/tiles/WebMercatorQuad/0/0/0"):
                 asked.add(client.get(f"/collections/{release['id']}.{part}{path}").status_code)
-    for path in ("/", "/api", "/conformance", "/collections", "/processes", "/jobs", "/metrics", "/readyz"):
+    paths = ("/", "/api", "/conformance", "/collections", "/ledger", "/processes", "/jobs", "/metrics", "/readyz")
+    for path in paths:
         asked.add(client.get(path).status_code)
 assert 200 in asked and 404 not in asked, asked
 """

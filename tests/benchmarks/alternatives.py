@@ -143,8 +143,14 @@ def top_down(world: World, epsilon: float, delta: float, rng: np.random.Generato
     import pandas as pd
     from InfTDA import mechanism
 
-    noise = mechanism.make_gaussian_noise  # pandas 3 hands out read-only arrays, which OpenDP refuses: copy them
-    mechanism.make_gaussian_noise = lambda **scale: lambda values, made=noise(**scale): made(values.copy())
+    noise = mechanism.make_gaussian_noise
+
+    def copying(**scale: float) -> Callable[[NDArray[np.int64]], object]:
+        """Pandas 3 hands out read-only arrays, which OpenDP refuses."""
+        made = noise(**scale)
+        return lambda values: made(values.copy())
+
+    mechanism.make_gaussian_noise = copying
     areas = world.by_area.shape[1]
     above = _above(world)
     levels = [above[a] for a in range(areas)], list(range(areas))

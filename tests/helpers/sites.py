@@ -16,6 +16,7 @@ from synthmap.catalog.claims import Claim, Watch, claim
 from synthmap.catalog.database import Catalog, open_catalog
 from synthmap.catalog.datasets import put_dataset
 from synthmap.catalog.jobs import Job, find_job, submit
+from synthmap.catalog.ledger import set_budget
 
 DATASET = "ri-2019"
 FAST = {"LEASE_SECONDS": "1.5", "GRACE_SECONDS": "20", "POLL_SECONDS": "0.1"}
@@ -47,8 +48,10 @@ class Site:
         """What all workers have said."""
         return (self.directory / "log").read_text()
 
-    def register(self, spec: Path, id: str = DATASET) -> None:
+    def register(self, spec: Path, id: str = DATASET, budget: tuple[float, float] | None = (1000.0, 0.1)) -> None:
         put_dataset(self.catalog, register(self.registry, id, spec))
+        if budget is not None:
+            set_budget(self.catalog, id, *budget)
 
     def submit(self, process: str = "release", **inputs) -> Job:
         return submit(self.catalog, process, inputs or {"dataset": DATASET})

@@ -5,28 +5,22 @@ from types import ModuleType
 
 import pytest
 
-
-def _beside(name: str) -> ModuleType:
-    """Return a helper module of this folder; tests are imported by path, so it has no package."""
-    known = f"synthmap_test_{name}"
-    if known not in sys.modules:
-        spec = importlib.util.spec_from_file_location(known, Path(__file__).with_name(f"{name}.py"))
-        module = importlib.util.module_from_spec(spec)
-        sys.modules[known] = module
-        spec.loader.exec_module(module)
-    return sys.modules[known]
+from synthmap.audit.choices import Choices
 
 
-choices = _beside("every_choice").choices
+@pytest.fixture
+def choices() -> Choices:
+    """The choices of a random stream, to run code through all of them."""
+    return Choices()
 
 
 @pytest.fixture(scope="session")
 def small_worlds() -> ModuleType:
-    """The exact enumerator of small destinations."""
-    return _beside("small_worlds")
-
-
-@pytest.fixture(scope="session")
-def every_choice() -> ModuleType:
-    """The driver that runs the drawing code through every choice."""
-    return _beside("every_choice")
+    """The exact enumerator of small destinations; tests are imported by path, so this folder is no package."""
+    known = "synthmap_test_small_worlds"
+    if known not in sys.modules:
+        spec = importlib.util.spec_from_file_location(known, Path(__file__).with_name("small_worlds.py"))
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[known] = module
+        spec.loader.exec_module(module)
+    return sys.modules[known]

@@ -1,132 +1,97 @@
-"""The audit: plan and draw as a release does, through every choice, and hold the law against the promise.
-
-The whole path of a destination is run: planning, coarsening, dropping, the urn, spreading to zones, segments.
-All neighbouring tables of a small region are compared, zone by zone, in exact fractions.
-"""
+"""The exact audit: plan and draw as a release does, through every choice, and hold the law against the promise."""
 
 from dataclasses import replace
 from fractions import Fraction
-from itertools import combinations_with_replacement
 
 import numpy as np
-import pyarrow as pa
 import pytest
 
-from synthmap.geography.region import make_region
-from synthmap.geography.zones import canonical
-from synthmap.kernels import destination
-from synthmap.mechanism.plan import PlanSettings, plan_destinations
-from synthmap.privacy.epsilon import ratio_minus_one
-from synthmap.privacy.rule import Rule
+from synthmap.audit import chosen
+from synthmap.audit.choices import rebuilt
+from synthmap.audit.exact import audit_exactly, laws
+from synthmap.audit.float_dirichlet import audit_float_dirichlet
+from synthmap.audit.mechanism import DIRICHLET
+from synthmap.audit.pairs import excess, failure, ratio_at
+from synthmap.kernels import urn
 
-SETTINGS = PlanSettings(
-    epsilon=1.5,
-    delta=0.02,
-    rule=Rule.PDP,
-    cells=3,
-    finest=-1,
-    keep=1.0,
-    keep_by_prior=False,
-    segments=1,
-    scale_km=4.0,
-    power=2.0,
-    elsewhere_share=0.2,
-    strength=20.0,
+WORLDS = chosen.exact_worlds()
+CONTROLS = chosen.exact_controls()
+
+
+@pytest.mark.parametrize("world", WORLDS, ids=[world.name for world in WORLDS])
+def test_the_promise_holds(world):
+    found = audit_exactly(world)
+    assert found.holds
+    assert found.promised_delta <= world.promised_delta
+    assert found.worst_epsilon <= world.settings.epsilon + 1e-12
+
+
+@pytest.mark.parametrize(
+    ("world", "mechanism"), CONTROLS, ids=[f"{broken.name}, {world.settings.rule}" for world, broken in CONTROLS]
 )
+def test_what_is_broken_on_purpose_is_found(world, mechanism):
+    found = audit_exactly(world, mechanism)
+    assert not found.holds
+    assert found.worst_epsilon > world.settings.epsilon + 0.1
 
 
-@pytest.fixture(scope="module")
-def region():
-    ids = pa.array(["a", "b", "c", "d"])
-    return make_region(
-        canonical(
-            ids=ids,
-            longitude=np.array([0.0, 0.01, 0.2, 0.21]),
-            latitude=np.array([50.0, 50.01, 50.0, 50.02]),
-            weight=np.array([1, 2, 1, 1]),
-            levels=("county",),
-            parents=(pa.array(["x", "x", "y", "y"]),),
-            vintage="test",
-        )
-    )
+@pytest.mark.parametrize("place", [0, 1, 3, 4, 6, 7])  # the others' settings leave a right mechanism no noise to choose
+def test_in_the_same_worlds_the_mechanism_keeps_its_promise(place):
+    assert audit_exactly(CONTROLS[place][0], DIRICHLET).holds
 
 
-def true_delta(every_choice, choices, region, settings, workers, shrink=Fraction(1)):
-    """Return the exact δ at the stated ε of one destination's synthetic zones, over all neighbouring tables."""
-    place = np.zeros(1, np.int32)
-    plan = plan_destinations(region, place, np.array([workers]), settings)
-    origins = len(region.zones) + 1
-    size = origins * settings.segments
-    alpha = Fraction(int(plan.alpha_numerator[0]), int(plan.alpha_denominator[0])) * shrink
-    laws = {}
-    for table in combinations_with_replacement(range(size), workers):
-        counts = np.bincount(table, minlength=size).reshape(origins, settings.segments)
-        occupied = np.flatnonzero(counts.sum(axis=1))
-
-        def run(occupied=occupied, counts=counts):
-            return destination.synthesize_one.py_func(
-                occupied.astype(np.int32),
-                counts[occupied],
-                region.tree,
-                region.points(place)[0],
-                settings.scale_km,
-                settings.power,
-                settings.elsewhere_share,
-                settings.finest,
-                int(plan.cells_asked[0]),
-                int(plan.cells[0]),
-                int(plan.synthetic_size[0]),
-                alpha.numerator,
-                alpha.denominator,
-                int(plan.keep_units[0]),
-                settings.keep_by_prior,
-                None,
-                np.zeros(1, np.int64),
-            )
-
-        laws[table] = every_choice.law_of(choices, run, size)
-    ratio = Fraction(1 + ratio_minus_one(settings.epsilon))
-    worst = Fraction(0)
-    for table, law in laws.items():
-        for i in range(workers):
-            for value in range(size):
-                other = laws[tuple(sorted((*table[:i], *table[i + 1 :], value)))]
-                worst = max(worst, sum(max(Fraction(0), p - ratio * other.get(x, 0)) for x, p in law.items()))
-    return worst, plan
+def test_the_audit_sees_all_that_is_lost():
+    """The certificate of probabilistic DP is tight in this world, so nothing weaker than the audit would reach it."""
+    (world,) = [one for one in WORLDS if one.name == "three workers"]
+    found = audit_exactly(world)
+    assert found.promised_failure > 0.2
+    assert float(found.worst_failure) == pytest.approx(found.promised_failure, rel=1e-9)
+    (world,) = [one for one in WORLDS if one.name == "rule adp, 2 workers"]
+    found = audit_exactly(world)
+    assert float(found.worst_delta) == pytest.approx(found.promised_delta, rel=1e-9)
 
 
-VARIANTS = {
-    "prior-mass": {},
-    "two cells": {"cells": 2},
-    "every zone": {"cells": 5},
-    "planner": {"cells": 0},
-    "distance": {"finest": 1, "cells": 4},
-    "direct": {"rule": Rule.ADP, "cells": 4},
-    "pure": {"rule": Rule.PURE},
-    "dropping": {"keep": 0.5, "epsilon": 2.5, "cells": 4},
-    "dropping, direct": {"keep": 0.75, "epsilon": 2.0, "cells": 4, "rule": Rule.ADP},
-    "dropping by prior": {"keep": 0.25, "epsilon": 3.0, "cells": 4, "keep_by_prior": True},
-    "segments": {"segments": 2, "cells": 2},
-    "everywhere else in the last cell": {"elsewhere_share": 0.0},
-}
+def test_the_laws_are_those_of_tables_with_the_right_totals():
+    world = replace(WORLDS[0], places=(0, 2), headcount=(1, 2), settings=replace(WORLDS[0].settings, cells=2))
+    plan, found = laws(replace(world, region=chosen.two_zones(), places=(0, 1)))
+    assert plan.headcount.tolist() == [1, 2]
+    assert len(found) == 3 * 6
+    for law in found.values():
+        assert sum(law.values()) == 1
+        assert {tuple(np.reshape(x, (2, 3)).sum(axis=1)) for x in law} == {(1, 2)}
 
 
-@pytest.mark.parametrize("variant", VARIANTS)
-@pytest.mark.parametrize("workers", [1, 2])
-def test_the_promise_holds(every_choice, choices, region, variant, workers):
-    settings = replace(SETTINGS, **VARIANTS[variant])
-    delta, plan = true_delta(every_choice, choices, region, settings, workers)
-    assert delta <= plan.delta[0] <= (0 if settings.rule is Rule.PURE else settings.delta)
+def test_shares_in_single_precision_break_the_promise():
+    found = audit_float_dirichlet(20.0)
+    assert not found.holds
+    assert found.worst_delta > 0.9
+    assert 25 < found.worst_epsilon < 100
 
 
-def test_the_promise_holds_for_three_workers(every_choice, choices, region):
-    settings = replace(SETTINGS, cells=2, delta=0.2)
-    delta, plan = true_delta(every_choice, choices, region, settings, 3)
-    assert delta <= plan.delta[0]
+def test_a_call_that_is_not_there_cannot_be_replaced():
+    with pytest.raises(NameError, match="draw must call gamma"):
+        rebuilt(urn.draw, gamma=print)
 
 
-@pytest.mark.parametrize("variant", ["every zone", "direct", "pure", "dropping", "segments"])
-def test_too_little_noise_is_caught(every_choice, choices, region, variant):
-    settings = replace(SETTINGS, **VARIANTS[variant])
-    delta, plan = true_delta(every_choice, choices, region, settings, 2, shrink=Fraction(7, 10))
-    assert delta > plan.delta[0]
+ONE = {"a": Fraction(1, 2), "b": Fraction(1, 3), "c": Fraction(1, 6)}
+OTHER = {"a": Fraction(1, 6), "b": Fraction(1, 3), "c": Fraction(1, 2)}
+
+
+@pytest.mark.parametrize("delta", [Fraction(0), Fraction(1, 100), Fraction(1, 5), Fraction(1, 3), Fraction(1, 2)])
+def test_the_ratio_is_the_least_that_leaves_delta(delta):
+    ratio = ratio_at(ONE, OTHER, delta)
+    assert excess(ONE, OTHER, ratio) == min(delta, Fraction(1, 3))
+    if ratio > 1:
+        assert excess(ONE, OTHER, ratio - Fraction(1, 10**6)) > delta
+
+
+def test_no_ratio_covers_what_is_impossible_elsewhere():
+    assert ratio_at(ONE, {"a": Fraction(1)}, Fraction(49, 100)) is None
+    assert ratio_at(ONE, {"a": Fraction(1)}, Fraction(1, 2)) == 1
+    assert ratio_at(ONE, {"d": Fraction(1)}, Fraction(1)) == 1
+
+
+def test_an_outcome_fails_in_either_direction_and_once():
+    assert failure(ONE, [OTHER, OTHER], Fraction(2)) == Fraction(2, 3)
+    assert failure(ONE, [OTHER], Fraction(3)) == 0
+    assert failure(ONE, [ONE], Fraction(1)) == 0

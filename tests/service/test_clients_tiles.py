@@ -56,7 +56,7 @@ def test_qgis_draws_polygons_and_points(draw, live_server, odd):
     found = described(live_server, odd, "destinations")
     pixels = draw(found["tiles"][0], "odd-destinations", found["bounds"])
     assert pixels["areas"] > 50_000  # eight squares in a row, over the whole width
-    assert pixels["points"] > 100
+    assert pixels["points"] > 60
     assert pixels["flows"] == 0
 
 
@@ -73,7 +73,7 @@ def test_qgis_draws_lines_and_flows_within_a_zone(draw, live_server, odd):
 def test_qgis_draws_a_whole_release(draw, live_server, made_up, kind):
     found = described(live_server, made_up, kind)
     pixels = draw(found["tiles"][0], f"made-up-{kind}", found["bounds"])
-    assert pixels["flows" if kind == "flows" else "points"] > 2_000
+    assert pixels["flows" if kind == "flows" else "points"] > 500
 
 
 def test_qgis_draws_nothing_where_nothing_is(draw, live_server, made_up):

@@ -342,16 +342,19 @@ def test_a_reader_who_leaves_stops_it_for_no_one_else(own_store, made_up, tmp_pa
     assert (tmp_path / "flows.csv").exists()
 
 
-def test_who_would_wait_too_long_is_told_so_and_finds_it_made_later(make_client, own_store, made_up):
-    client = make_client(store=own_store, seconds_maximum=0.1)
-    path = f"/releases/{made_up}/downloads/flows.csv"
-    answer = client.get(path)
-    assert answer.status_code == 503
-    assert "still being made" in answer.json()["detail"]
-    assert answer.headers["retry-after"]
-    patient = make_client(store=own_store)
-    assert patient.get(path).status_code == 200
-    assert client.get(path).status_code == 200
+def test_who_would_wait_too_long_is_told_so_and_it_is_made_nevertheless(own_store, made_up, tmp_path):
+    opened = ReleaseStore(own_store).open(made_up)
+
+    async def impatient():
+        queue = making.Making()
+        with pytest.raises(Problem, match=r"flows\.csv is still being made") as refusal:
+            await queue.make(opened, tmp_path, "flows.csv", 0.01)
+        assert refusal.value.status == 503
+        assert "Retry-After" in refusal.value.headers
+        await queue.make(opened, tmp_path, "flows.csv", 60)
+
+    asyncio.run(impatient())
+    assert (tmp_path / "flows.csv").exists()
 
 
 def test_an_error_nobody_waits_for_is_no_noise(own_store, made_up, tmp_path, monkeypatch, caplog):

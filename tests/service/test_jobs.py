@@ -12,6 +12,7 @@ from synthmap.catalog import claims
 from synthmap.catalog.datasets import Dataset, put_dataset
 from synthmap.catalog.jobs import submit
 from synthmap.catalog.keys import Role
+from synthmap.catalog.ledger import set_budget
 from synthmap.release.manifest import read_manifest
 
 TYPES = "http://www.opengis.net/def/exceptions/ogcapi-processes-1/1.0"
@@ -227,6 +228,7 @@ def test_from_the_trigger_to_what_was_made(make_client, store, tmp_path, command
     client = make_client(store=own, database=database)
     curator = Curator(client)
     put_dataset(curator.catalog, register(registry, "region", tmp_path / "secret-place" / "spec.toml"))
+    set_budget(curator.catalog, "region", 3, 1e-5)
 
     def trigger(process, inputs):
         headers = {**curator.headers, "Prefer": "respond-async", "Idempotency-Key": process}

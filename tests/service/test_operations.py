@@ -45,6 +45,7 @@ def test_the_id_of_a_proxy_is_kept_and_nothing_that_is_none(client):
 
 
 def test_head_is_get_without_a_body(client, made_up):
+    wait_until_ready(client)
     checked = 0
     for path, got in answered(client, made_up):
         if path == "/metrics":  # counts go on

@@ -109,6 +109,8 @@ def test_delta_has_a_range(read, value):
         "[prior]\nelsewhere_share = 1",
         "[prior]\nelsewhere_share = nan",
         "[prior]\nstrength = 0",
+        '[plan]\ncoarsening = "tracts"',
+        '[plan]\nkeep = "often"',
         "[run]\npartitions = 0",
         "[run]\nseed = -1",
     ],
@@ -117,6 +119,26 @@ def test_numbers_have_ranges(read, line):
     section, key = line.split(" =")[0].replace("[", "").split("]\n")
     with pytest.raises(ConfigurationError, match=rf"{section}\.{key}"):
         read(line)
+
+
+@pytest.mark.parametrize(
+    ("prior", "told"),
+    [
+        ('release = "r"\nmixing = 0', "prior.mixing"),
+        ('release = "r"\nmixing = 0.96', "prior.mixing"),
+        ('release = "r"\nunknown = "drop"', "prior.unknown"),
+        ("mixing = 0.5", "mixing and unknown are for prior.release"),
+        ('unknown = "refuse"', "mixing and unknown are for prior.release"),
+        (
+            'release = "r"\n[prior.table]\npath = "t"\norigin = "o"\ndestination = "d"\nvintage = "v"',
+            "exclude each other",
+        ),
+        ('[prior.table]\npath = "t"\norigin = "o"\ndestination = "d"', "prior.table.vintage"),
+    ],
+)
+def test_a_public_table_in_the_prior_has_its_rules(read, prior, told):
+    with pytest.raises(ConfigurationError, match=told):
+        read(f"[prior]\n{prior}")
 
 
 @pytest.mark.parametrize("level", ["", "id", "zone", "weight", "longitude", "latitude", "geometry"])
@@ -232,6 +254,12 @@ def test_absolute_paths_stay(read, tmp_path):
     spec = read(path=f'path = "{tmp_path}/a/zones.csv"', name=f'name = "x"\nstore = "{tmp_path}/b"')
     assert spec.zones.path == tmp_path / "a" / "zones.csv"
     assert spec.store == tmp_path / "b"
+
+
+def test_so_do_those_of_the_prior(read, tmp_path):
+    assert read('[prior]\nrelease = "out/r-1"').prior.release == tmp_path / "out" / "r-1"
+    table = '[prior.table]\npath = "t.csv"\norigin = "o"\ndestination = "d"\nvintage = "v"'
+    assert read(table).prior.table.path == tmp_path / "t.csv"
 
 
 def test_paths_are_absolute_though_the_spec_is_named_relatively(tmp_path, monkeypatch):

@@ -86,14 +86,14 @@ def _schema(fields: list[tuple[str, pa.DataType]]) -> pa.Schema:
 
 def _batch(schema: pa.Schema, columns: Iterable[object]) -> pa.RecordBatch:
     """Return columns (polars Series, arrays) as they are in `schema`."""
-    arrays = []
-    for field, column in zip(schema, columns, strict=True):
-        if isinstance(column, pl.Series):
-            column = column.to_arrow().cast(field.type)  # noqa: PLW2901
-        else:
-            column = pa.array(column, field.type, from_pandas=True)  # noqa: PLW2901
-        arrays.append(column)
+    arrays = [_array(column, field.type) for field, column in zip(schema, columns, strict=True)]
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def _array(column: object, kind: pa.DataType) -> pa.Array:
+    if isinstance(column, pl.Series):
+        return column.to_arrow().cast(kind)
+    return pa.array(column, kind, from_pandas=True)
 
 
 def _flows(opened: OpenedRelease) -> Layer:

@@ -6,12 +6,13 @@ import pytest
 from synthmap.analysis.prior_world import Setting, in_cells, prior_variances_km2, prior_world
 from synthmap.analysis.read import PublishedPlan
 from synthmap.analysis.table import pair
+from synthmap.geography.prior import NO_TABLE, PriorModel
 
 
 @pytest.fixture
 def setting(town):
     places = np.array([3, 50, 200], np.int32)
-    return Setting(town.tree, town.points(places), 4.0, 2.0, 0.1, -1, False, 2)
+    return Setting(town.tree, PriorModel(4.0, 2.0, 0.1, 0.0, 5.0, NO_TABLE), town.points(places), places, False, 2)
 
 
 @pytest.fixture
@@ -28,6 +29,7 @@ def plan():
             alpha_denominator=np.full(3, 2),
             keep_units=np.full(3, 2**16),
             predicted_km=np.full(3, np.nan),
+            finest=np.full(3, -1),
         )
 
     return make

@@ -1,35 +1,46 @@
 from itertools import pairwise
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from synthmap.geography.coarsening import cell_bounds, has_own_cell, split_by_distance, split_by_mass
+from synthmap.geography.coarsening import (
+    cell_bounds,
+    has_own_cell,
+    split_by_distance,
+    split_by_mass,
+    survey_by_mass,
+)
 from synthmap.geography.distance import great_circle_km
-from synthmap.geography.prior import mass_below, prior_from
+from synthmap.geography.prior import NO_TABLE, PriorModel, elsewhere_share_of, mass_below, prior_from
 from synthmap.kernels.destination import coarsen
 
 
 @pytest.fixture(scope="module")
 def here(town):
     point = town.points(np.array([123]))[0]
-    return point, prior_from(town.tree, point, 4.0, 2.0, 0.1)
+    return point, prior_from(town.tree, model(0.1), point, 123)
+
+
+def model(share):
+    return PriorModel(4.0, 2.0, share, 0.0, 5.0, NO_TABLE)
 
 
 @settings(max_examples=60, deadline=None)
 @given(st.integers(1, 500), st.sampled_from([-1, 0, 1, 2]), st.floats(0, 0.9), st.integers(0, 399))
 def test_every_domain_is_a_partition_of_all_origins(town, cells, finest, share, place):
     point = town.points(np.array([place]))[0]
-    prior = prior_from(town.tree, point, 4.0, 2.0, share)
-    bounds = coarsen(town.tree, point, prior, share, finest, cells)
+    prior = prior_from(town.tree, model(share), point, place)
+    bounds = coarsen(town.tree, point, prior, finest, cells)
     assert bounds[0] == 0
     assert bounds[-1] == len(town.zones) + 1
     assert (np.diff(bounds) > 0).all()
     assert bounds.size - 1 <= cells
-    assert (bounds[-2] == len(town.zones)) == has_own_cell(share, cells)
+    assert (bounds[-2] == len(town.zones)) == has_own_cell(elsewhere_share_of(prior), cells)
     if finest < 0:
-        own = has_own_cell(share, cells)
+        own = has_own_cell(elsewhere_share_of(prior), cells)
         assert bounds.size - 1 == min(cells - own, np.count_nonzero(town.zones.weight)) + own
 
 
@@ -37,37 +48,91 @@ def test_every_domain_is_a_partition_of_all_origins(town, cells, finest, share, 
 @given(st.integers(2, 500), st.sampled_from([-1, 0, 1, 2]), st.sampled_from([0.0, 0.2]), st.integers(0, 399))
 def test_no_cell_is_one_where_the_prior_says_nobody_lives(town, cells, finest, share, place):
     point = town.points(np.array([place]))[0]
-    prior = prior_from(town.tree, point, 4.0, 2.0, share)
-    bounds = coarsen(town.tree, point, prior, share, finest, cells)
+    prior = prior_from(town.tree, model(share), point, place)
+    bounds = coarsen(town.tree, point, prior, finest, cells)
     masses = np.diff([mass_below(prior, town.tree.cumulative, int(b)) for b in bounds])
     assert (masses > 0).all()
 
 
+def cell_masses(town, prior, boundaries):
+    bounds = [0, *boundaries.tolist(), len(town.zones)]
+    return bounds, np.diff([mass_below(prior, town.tree.cumulative, b) for b in bounds])
+
+
 def test_more_cells_refine_fewer(town, here):
     _, prior = here
-    long, _ = split_by_mass(town.tree, prior, 300, -1.0)
-    short, _ = split_by_mass(town.tree, prior, 40, -1.0)
-    assert long[:39].tolist() == short.tolist()
+    long, short = split_by_mass(town.tree, prior, 300), split_by_mass(town.tree, prior, 40)
+    assert short.size == 39
+    assert set(short.tolist()) <= set(long.tolist())
+    assert (np.diff(long) > 0).all()
 
 
 def test_the_heaviest_cell_is_split_next(town, here):
     _, prior = here
-    boundaries, _ = split_by_mass(town.tree, prior, 60, -1.0)
-    for k in (10, 30, 58):
-        bounds = np.concatenate([[0], np.sort(boundaries[:k]), [len(town.zones)]])
-        masses = np.diff([mass_below(prior, town.tree.cumulative, int(b)) for b in bounds])
+    for k in (2, 3, 10, 30, 58):
+        before, after = split_by_mass(town.tree, prior, k), split_by_mass(town.tree, prior, k + 1)
+        (new,) = set(after.tolist()) - set(before.tolist())
+        bounds, masses = cell_masses(town, prior, before)
         inhabited = np.add.reduceat(town.zones.weight > 0, bounds[:-1])
         heaviest = int(np.argmax(np.where(inhabited > 1, masses, -1)))
-        assert bounds[heaviest] < boundaries[k] < bounds[heaviest + 1]
+        assert bounds[heaviest] < new < bounds[heaviest + 1]
 
 
-def test_unresolved_falls_to_nothing(town, here):
-    _, prior = here
-    _, left = split_by_mass(town.tree, prior, 400, -1.0)
-    assert left[-1] == pytest.approx(0, abs=1e-9)
-    assert left[0] == pytest.approx(town.tree.spread[0])
-    _, stopped = split_by_mass(town.tree, prior, 400, 5.0)
-    assert stopped[-1] <= 5.0 < stopped[-2]
+def test_equally_heavy_cells_are_split_in_order():
+    from synthmap.geography.region import make_region
+    from synthmap.geography.zones import canonical
+
+    square = make_region(
+        canonical(
+            ids=pa.array([f"{i:02}" for i in range(16)]),
+            longitude=1e-6 * (np.arange(16) % 4),
+            latitude=1e-6 * (np.arange(16) // 4),
+            weight=np.ones(16, np.int64),
+            levels=(),
+            parents=(),
+            vintage="v",
+        )
+    )
+    flat = prior_from(square.tree, PriorModel(1.0, 0.0, 0.0, 0.0, 5.0, NO_TABLE), square.points(np.array([0]))[0], 0)
+    for most in range(1, 20):
+        boundaries = split_by_mass(square.tree, flat, most)
+        assert boundaries.size == min(most, 16) - 1
+        assert (np.diff(boundaries) > 0).all()
+
+
+@pytest.mark.parametrize("share", [0.0, 0.3])
+def test_the_survey_tells_what_cells_do_to_distances(town, share):
+    """Variance inside cells and the pull of equal cells, against sums over all zones with their own distances."""
+    places = town.points(np.arange(len(town.zones)))
+    for place in (123, 7, 350):
+        prior = prior_from(town.tree, model(share), places[place], place)
+        wanted = np.array([1, 2, 5, 20, 80, 300])
+        inside, pull = survey_by_mass(town.tree, prior, places[place], wanted)
+        assert inside[0] == prior.variance_km2
+        assert pull[0] == 0
+        assert (np.diff(inside) < 0).all()
+        km = np.array([great_circle_km(places[place], p) for p in places])
+        mass = np.diff([mass_below(prior, town.tree.cumulative, r) for r in range(len(km) + 1)]).astype(float)
+        for k, left, moved in zip(wanted, inside, pull, strict=True):
+            cell = np.searchsorted(split_by_mass(town.tree, prior, k), np.arange(len(km)), side="right")
+            mean = np.bincount(cell, mass * km) / np.bincount(cell, mass)
+            exact = np.average((km - mean[cell]) ** 2, weights=mass)
+            assert left == pytest.approx(exact, rel=0.15, abs=0.02 * prior.variance_km2)
+            assert moved == pytest.approx(mean.mean() - np.average(km, weights=mass), abs=0.1 * prior.variance_km2**0.5)
+
+
+def test_distance_cells_are_surveyed_alike(town, here):
+    point, prior = here
+    places = town.points(np.arange(len(town.zones)))
+    km = np.array([great_circle_km(point, p) for p in places])
+    mass = np.diff([mass_below(prior, town.tree.cumulative, r) for r in range(len(km) + 1)]).astype(float)
+    for finest, most in ((0, 4), (1, 11), (2, 60), (2, 500)):
+        boundaries, left, moved = split_by_distance(town.tree, prior, point, finest, most)
+        cell = np.searchsorted(boundaries, np.arange(len(km)), side="right")
+        mean = np.bincount(cell, mass * km) / np.bincount(cell, mass)
+        exact = np.average((km - mean[cell]) ** 2, weights=mass)
+        assert left == pytest.approx(exact, rel=0.15, abs=0.02 * prior.variance_km2)
+        assert moved == pytest.approx(mean.mean() - np.average(km, weights=mass), abs=0.1 * prior.variance_km2**0.5)
 
 
 def test_distance_keeps_near_tracts_and_far_counties(town, here):
@@ -105,11 +170,11 @@ def test_distance_coarsening_orders_by_great_circle_distance_to_weighted_points(
 
 def test_a_domain_too_small_for_the_coarsest_level_is_one_cell(town, here):
     point, prior = here
-    assert coarsen(town.tree, point, prior, 0.0, 1, 3).tolist() == [0, len(town.zones) + 1]
+    assert coarsen(town.tree, point, prior, 1, 3).tolist() == [0, len(town.zones) + 1]
 
 
 def test_everywhere_else_joins_the_last_cell_when_the_prior_gives_it_little():
-    inner = np.array([5, 3], np.int64)
+    inner = np.array([3, 5], np.int64)
     assert cell_bounds(inner, 3, 10, 0.0).tolist() == [0, 3, 5, 11]
     assert cell_bounds(inner, 4, 10, 0.3).tolist() == [0, 3, 5, 10, 11]
-    assert cell_bounds(inner, 1, 10, 0.3).tolist() == [0, 11]
+    assert cell_bounds(inner[:0], 1, 10, 0.3).tolist() == [0, 11]

@@ -2,12 +2,31 @@ import numpy as np
 import pytest
 
 from synthmap.geography.distance import great_circle_km
-from synthmap.geography.prior import mass_below, prior_from, rank_at
+from synthmap.geography.prior import (
+    NO_TABLE,
+    PriorModel,
+    PriorTable,
+    elsewhere_share_of,
+    mass_below,
+    prior_from,
+    rank_at,
+)
+
+MODEL = PriorModel(4.0, 2.0, 0.1, 0.0, 5.0, NO_TABLE)
+
+
+def prior_of(town, place, model=MODEL):
+    return prior_from(town.tree, model, town.points(np.array([place]))[0], place)
+
+
+def masses(town, prior):
+    """Return the mass of every rank, everywhere else last."""
+    return np.diff([mass_below(prior, town.tree.cumulative, r) for r in range(len(town.zones) + 2)])
 
 
 @pytest.fixture(scope="module")
 def seen(town):
-    return prior_from(town.tree, town.points(np.array([200]))[0], 4.0, 2.0, 0.1)
+    return prior_of(town, 200)
 
 
 def test_pieces_cover_all_ranks_in_order(town, seen):
@@ -50,8 +69,8 @@ def test_zones_without_weight_get_no_mass(town, seen):
 
 @pytest.mark.parametrize("share", [0.0, 0.1, 0.9])
 def test_everywhere_else_has_its_share(town, share):
-    prior = prior_from(town.tree, town.points(np.array([5]))[0], 4.0, 2.0, share)
-    assert 1 - prior.mass[-2] / prior.mass[-1] == pytest.approx(share, abs=1e-6)
+    prior = prior_of(town, 5, MODEL._replace(elsewhere_share=share))
+    assert elsewhere_share_of(prior) == pytest.approx(share, abs=1e-6)
 
 
 def test_mean_and_variance_of_distance(town, seen):
@@ -61,3 +80,77 @@ def test_mean_and_variance_of_distance(town, seen):
     mean = np.average(km, weights=mass)
     assert seen.mean_km == pytest.approx(mean, rel=0.05)
     assert seen.variance_km2 == pytest.approx(np.average((km - mean) ** 2, weights=mass), rel=0.1)
+
+
+def table_of(town, rows):
+    """Return a table from (destination, origin, count)."""
+    destination, origin, count = np.array(sorted(rows)).T
+    first = np.searchsorted(destination, np.arange(len(town.zones) + 1))
+    return PriorTable(first.astype(np.int64), origin.astype(np.int32), count.astype(np.int64))
+
+
+@pytest.fixture(scope="module")
+def known(town):
+    """A table of destination 200: near, far, unweighted and elsewhere origins; and others, of destination 7."""
+    empty = int(np.flatnonzero(town.zones.weight == 0)[0])
+    rows = [(200, 200, 30), (200, 201, 1), (200, 3, 9), (200, empty, 5), (200, 400, 15), (7, 8, 2)]
+    return MODEL._replace(mixing=0.75, strength=20.0, table=table_of(town, rows)), empty
+
+
+def test_a_table_takes_its_share_and_leaves_the_rest_to_the_decay(town, known):
+    model, empty = known
+    alone, mixed = masses(town, prior_of(town, 200)), masses(town, prior_of(town, 200, model))
+    share = 0.75 * 60 / (60 + 20)
+    expected = (1 - share) * alone / alone.sum()
+    for place, workers in ((200, 30), (201, 1), (3, 9), (empty, 5), (400, 15)):
+        expected[place] += share * workers / 60
+    assert mixed / mixed.sum() == pytest.approx(expected, rel=1e-4, abs=1e-12)
+    assert (mixed[:-1] > 0).sum() == np.count_nonzero(town.zones.weight) + 1  # nobody's home is without mass
+    assert mixed[empty] > 0
+
+
+def test_other_destinations_do_not_see_it(town, known):
+    model, _ = known
+    assert masses(town, prior_of(town, 199, model)).tolist() == masses(town, prior_of(town, 199)).tolist()
+    share = 0.75 * 2 / (2 + 20)
+    mixed = masses(town, prior_of(town, 7, model))
+    assert mixed[8] / mixed.sum() > share  # few workers, little trust
+    assert mixed[8] / mixed.sum() < share + 0.2
+
+
+def test_rank_at_inverts_mass_below_with_a_table(town, known):
+    model, _ = known
+    prior, cumulative = prior_of(town, 200, model), town.tree.cumulative
+    edges = [mass_below(prior, cumulative, r) for r in range(len(town.zones) + 2)]
+    units = np.random.default_rng(0).integers(0, prior.mass[-1], 2000).tolist()
+    for unit in [*units, *edges[:-1], *(e - 1 for e in edges[1:] if e)]:
+        rank = rank_at(prior, cumulative, int(unit))
+        assert mass_below(prior, cumulative, rank) <= unit < mass_below(prior, cumulative, rank + 1)
+
+
+def test_mean_and_variance_with_a_table(town, known):
+    model, _ = known
+    prior = prior_of(town, 200, model)
+    points = town.points(np.arange(len(town.zones)))
+    km = np.array([great_circle_km(points[200], p) for p in points])
+    mass = masses(town, prior)[:-1]
+    mean = np.average(km, weights=mass)
+    assert prior.mean_km == pytest.approx(mean, rel=0.05)
+    assert prior.variance_km2 == pytest.approx(np.average((km - mean) ** 2, weights=mass), rel=0.1)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.9])
+def test_masses_stay_below_what_the_urn_of_integers_holds(make_town, share):
+    town = make_town()
+    heavy = town.zones.weight.copy()
+    heavy[np.argmax(heavy)] = 2**38 - 1 - (heavy.sum() - heavy.max())
+    from synthmap.geography.region import make_region
+    from synthmap.geography.zones import Zones
+
+    town = make_region(Zones(**{**vars(town.zones), "weight": heavy}))
+    table = table_of(town, [(5, o, 10**9) for o in range(0, 401, 5)])
+    model = PriorModel(1e9, 0.1, share, 0.95, 1e-3, table)
+    prior = prior_of(town, 5, model)
+    assert (np.diff(prior.mass) >= 0).all()
+    assert 0 < prior.mass[-1] < 2**62
+    assert (masses(town, prior)[np.append(heavy > 0, True)] > 0).all() or share == 0.0

@@ -3,7 +3,7 @@ import pyarrow as pa
 import pytest
 
 from synthmap.geography.coarsening import split_by_distance
-from synthmap.geography.prior import prior_from
+from synthmap.geography.prior import NO_TABLE, PriorModel, prior_from
 from synthmap.geography.region import make_region, open_region, write_region
 from synthmap.geography.zones import canonical
 
@@ -30,7 +30,8 @@ def test_any_number_of_levels_survives_its_files(tmp_path, levels):
         for here, there in zip(getattr(region.tree, name), getattr(back.tree, name), strict=True):
             assert np.array_equal(here, there)
     point = region.points(np.array([0]))[0]
-    boundaries, _ = split_by_distance(back.tree, prior_from(back.tree, point, 4.0, 2.0, 0.0), point, levels, 20)
+    prior = prior_from(back.tree, PriorModel(4.0, 2.0, 0.0, 0.0, 5.0, NO_TABLE), point, 0)
+    boundaries, _, _ = split_by_distance(back.tree, prior, point, levels, 20)
     assert boundaries.size == 19
 
 
@@ -39,5 +40,5 @@ def test_one_compilation_serves_regions_of_different_depth(make_town):
     for levels in ((), ("county",), ("county", "tract")):
         zones = make_town().zones
         shallow = make_region(type(zones)(**{**vars(zones), "levels": levels, "parents": zones.parents[: len(levels)]}))
-        prior_from(shallow.tree, shallow.points(np.array([0]))[0], 4.0, 2.0, 0.0)
+        prior_from(shallow.tree, PriorModel(4.0, 2.0, 0.0, 0.0, 5.0, NO_TABLE), shallow.points(np.array([0]))[0], 0)
     assert len(prior_from.overloads) <= before + 1

@@ -4,9 +4,12 @@ import numpy as np
 import pytest
 
 from synthmap.errors import ConfigurationError, PrivacyParameterError
+from synthmap.geography.distance import great_circle_km
+from synthmap.geography.prior import NO_TABLE, mass_below, prior_from
 from synthmap.kernels.bounded import KEEP_UNITS
-from synthmap.mechanism.dirichlet import loss
-from synthmap.mechanism.plan import LADDER, Plan, PlanSettings, plan_destinations, predicted_errors, settings_of
+from synthmap.kernels.stream import seeded_stream
+from synthmap.mechanism.dirichlet import Counts, loss, synthesize
+from synthmap.mechanism.plan import LADDER, Plan, PlanSettings, model_of, plan_destinations, settings_of
 from synthmap.privacy.calibration import minimum_alpha
 from synthmap.privacy.rule import Rule
 from synthmap.spec import Spec
@@ -23,7 +26,7 @@ SETTINGS = PlanSettings(
     scale_km=4.0,
     power=2.0,
     elsewhere_share=0.0,
-    strength=20.0,
+    strength=5.0,
 )
 PLACES = np.arange(12, dtype=np.int32) * 30
 HEADCOUNT = np.array([1, 1, 2, 3, 5, 10, 30, 100, 300, 1000, 3000, 10_000])
@@ -38,14 +41,83 @@ def test_each_destination_has_the_noise_that_was_certified_for_it(town):
     assert plan.synthetic_size.tolist() == HEADCOUNT.tolist()
 
 
+def error_with(town, settings, **changes):
+    """Return the predicted errors of a fixed plan."""
+    return plan_destinations(town, PLACES, HEADCOUNT, replace(settings, **changes)).predicted_km
+
+
 @pytest.mark.parametrize("epsilon", [0.1, 0.5, 1.0, 2.0, 4.0, 8.6])
-def test_the_planner_never_predicts_worse_than_the_prior_alone(town, epsilon):
+def test_the_planner_never_predicts_worse_than_the_prior_alone_or_any_fixed_number_of_cells(town, epsilon):
     settings = replace(SETTINGS, epsilon=epsilon)
     plan = plan_destinations(town, PLACES, HEADCOUNT, settings)
-    ones = np.ones((PLACES.size, 1), np.int64)
-    alone = predicted_errors(town.tree, town.points(PLACES), HEADCOUNT, ones, ones * 1.0, None, settings)[:, 0]
-    assert (plan.predicted_km <= alone + 1e-12).all()
+    assert (plan.predicted_km <= error_with(town, settings, cells=1)).all()
+    for cells in LADDER[1:12]:
+        assert (plan.predicted_km <= error_with(town, settings, cells=cells) * 1.01).all()  # hopeless ones are skipped
     assert set(plan.cells.tolist()) <= {*LADDER, np.count_nonzero(town.zones.weight)}
+
+
+@pytest.mark.parametrize("epsilon", [1.0, 8.6])
+def test_either_coarsening_is_never_predicted_worse_than_one_of_them(town, epsilon):
+    settings = replace(SETTINGS, epsilon=epsilon, finest=2)
+    either = plan_destinations(town, PLACES, HEADCOUNT, replace(settings, either=True))
+    assert (either.predicted_km <= error_with(town, settings, finest=-1)).all()
+    for cells in (16, 64, 256):
+        assert (either.predicted_km <= error_with(town, settings, cells=cells) * 1.01).all()
+    assert set(either.finest.tolist()) <= {-1, 2}
+
+
+def test_a_plan_depends_on_public_figures_only(town):
+    """The planner is given no origins; the same headcounts give the same plan, whatever its neighbours are."""
+    whole = plan_destinations(town, PLACES, HEADCOUNT, SETTINGS)
+    for i in range(PLACES.size):
+        alone = plan_destinations(town, PLACES[i : i + 1], HEADCOUNT[i : i + 1], SETTINGS)
+        assert all(getattr(alone, name)[0] == getattr(whole, name)[i] for name in vars(whole))
+
+
+def test_a_better_prior_is_followed_more_and_predicted_to_err_less(town):
+    weak, strong = replace(SETTINGS, epsilon=1.0, strength=2.0), replace(SETTINGS, epsilon=1.0, strength=200.0)
+    found = [plan_destinations(town, PLACES, HEADCOUNT, s) for s in (weak, strong)]
+    assert (found[1].predicted_km < found[0].predicted_km).all()
+    assert found[1].prior_share(1).mean() >= found[0].prior_share(1).mean()
+
+
+def test_cells_without_data_pull_towards_where_they_lie(town):
+    """One cell a zone makes noise uniform over zones, far ones too: with little ε that is predicted to be bad."""
+    every = int(np.count_nonzero(town.zones.weight))
+    settings = replace(SETTINGS, epsilon=0.5, power=4.0)
+    large = HEADCOUNT >= 100
+    assert (error_with(town, settings, cells=every)[large] > 1.2 * error_with(town, settings, cells=1)[large]).all()
+
+
+@pytest.mark.parametrize("epsilon", [1.0, 4.0])
+def test_predicted_errors_are_those_measured_where_the_model_of_the_prior_holds(town, epsilon):
+    """Origins are drawn as the prediction says: each destination's shares from a Dirichlet worth `strength` workers."""
+    rng = np.random.default_rng(7)
+    settings = replace(SETTINGS, epsilon=epsilon)
+    places = np.sort(rng.choice(400, 300, replace=False)).astype(np.int32)
+    headcount = rng.choice([5, 20, 80, 300], places.size)
+    cumulative, points = town.tree.cumulative, town.points(np.arange(400))
+    rows, origin, km = [0], [], []
+    for place, n in zip(places, headcount, strict=True):
+        prior = prior_from(town.tree, model_of(settings, NO_TABLE), points[place], int(place))
+        mass = np.diff([mass_below(prior, cumulative, r) for r in range(401)]).astype(float)
+        shares = rng.gamma(settings.strength * mass / mass.sum())
+        origin.append(np.sort(rng.choice(400, n, p=shares / shares.sum())))
+        rows.append(rows[-1] + n)
+        km.append(np.array([great_circle_km(points[place], p) for p in points]))
+    counts = Counts(np.array(rows), np.concatenate(origin).astype(np.int32), np.ones((rows[-1], 1), np.int64))
+    plan = plan_destinations(town, places, headcount, settings)
+    true = np.array([lengths[o].mean() for lengths, o in zip(km, origin, strict=True)])
+    squared = np.zeros(places.size)
+    for seed in range(20):
+        table = synthesize(plan, counts, town, settings, seeded_stream(seed))
+        at = np.searchsorted(places, table.destination)
+        total = np.bincount(at, np.array(km)[at, table.origin] * table.workers[:, 0], places.size)
+        squared += (total / headcount - true) ** 2 / 20
+    for n in (5, 20, 80, 300):
+        here = headcount == n
+        measured = np.sqrt(squared[here].mean())
+        assert measured == pytest.approx(np.sqrt((plan.predicted_km[here] ** 2).mean()), rel=0.25)
 
 
 def test_the_prior_alone_costs_nothing(town):
@@ -77,15 +149,14 @@ def test_dropping_that_costs_too_much_moves_towards_keeping(town):
 @pytest.mark.parametrize("share", [0.0, 0.001, 0.02, 0.3])
 @pytest.mark.parametrize("finest", [-1, 0, 1, 2])
 def test_cells_are_those_that_coarsening_makes(town, finest, share, asked):
-    from synthmap.geography.prior import prior_from
     from synthmap.kernels.destination import coarsen
 
     settings = replace(SETTINGS, cells=asked, finest=finest, elsewhere_share=share)
     plan = plan_destinations(town, PLACES, HEADCOUNT, settings)
     for place, cells in zip(PLACES, plan.cells, strict=True):
         point = town.points(np.array([place]))[0]
-        prior = prior_from(town.tree, point, 4.0, 2.0, share)
-        assert coarsen(town.tree, point, prior, share, finest, asked).size - 1 == cells
+        prior = prior_from(town.tree, model_of(settings, NO_TABLE), point, int(place))
+        assert coarsen(town.tree, point, prior, finest, asked).size - 1 == cells
 
 
 def test_a_plan_survives_its_table(town):

@@ -147,7 +147,7 @@ def test_lines_run_from_origin_to_destination(opened):
     release = opened(world)
     at = {zone.id: (zone.longitude, zone.latitude) for zone in world.zones}
     whole = 0
-    for tile in tiles_of(world, 10)[:6]:
+    for tile in tiles_of(world, 10):
         for shape, values in read(release, "flows", tile).get("flows", []):
             assert shape.geom_type == "LineString"
             ends = degrees(tile, shape)
@@ -424,3 +424,47 @@ def test_a_release_whose_shapes_cannot_be_read_is_corrupt(opened):
         release.manifest.files["zones.parquet"] = FileRecord(sha256=sha256(path), bytes=path.stat().st_size)
         with pytest.raises(ReleaseCorruptError):
             vector_tile(release.emptied(), "origins", tile_at(9, 3.6, 45.4), 10_000)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_any_shapes_anywhere_make_valid_tiles(opened, seed):
+    rng = np.random.default_rng(seed)
+    scale, middle = 10 ** rng.uniform(-4, 2), rng.uniform((-180, -95), (180, 95))
+    zones = []
+    for number in range(15):
+        corners = middle + scale * rng.standard_normal((int(rng.integers(3, 12)), 2))  # most cross themselves
+        corners = np.column_stack([(corners[:, 0] + 180) % 360 - 180, np.clip(corners[:, 1], -90, 90)])
+        shape = [
+            shapely.Polygon(corners),
+            shapely.Polygon(corners).buffer(scale / 10),
+            shapely.multipolygons([shapely.Polygon(corners), shapely.Polygon(corners + 0.01)]),
+            shapely.Polygon(np.repeat(corners[:1], 4, axis=0)),
+        ][number % 4]
+        zones.append(Zone(str(number), (), *corners[0].tolist(), 1, shape))
+    flows = [(str(a), str(b), (1 + a * b,)) for a in range(15) for b in range(0, 15, 2)]
+    release = opened(World(zones, flows, (), ("all",)))
+    for zoom in (0, 5, 14):
+        for zone in zones[::3]:
+            tile = tile_at(zoom, zone.longitude, min(max(zone.latitude, -LATITUDE), LATITUDE))
+            for kind in KINDS:
+                for features in read(release, kind, tile).values():
+                    for shape, _ in features:
+                        assert shape.is_valid
+                        assert not shape.is_empty
+                        assert (np.abs(shapely.get_coordinates(shape) - EXTENT / 2) <= EXTENT / 2 + 128).all()
+
+
+def test_a_point_near_a_border_is_in_both_tiles_as_one_feature(opened):
+    zones = [Zone("a", (), -1e-3, 48.0), Zone("b", (), 30.0, 48.0)]
+    release = opened(World(zones, [("a", "a", (1,)), ("b", "b", (2,))], (), ("all",)))
+    west, east = tile_at(9, -1e-3, 48.0), tile_at(9, 1e-3, 48.0)
+    assert west != east
+    for kind, layer in (("origins", "points"), ("flows", "within")):
+        found = [
+            mapbox_vector_tile.decode(vector_tile(release, kind, tile, 100))[layer]["features"] for tile in (west, east)
+        ]
+        assert found[0][0]["id"] == found[1][0]["id"]
+        assert [len(features) for features in found] == [1, 1]
+    ((shape, _),) = inside(read(release, "origins", west)["points"])
+    assert shape.x < EXTENT
+    assert inside(read(release, "origins", east)["points"]) == []

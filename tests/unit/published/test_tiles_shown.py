@@ -78,9 +78,9 @@ def test_no_tile_has_more_than_it_may_and_every_line_is_whole(few_together, regi
     shown = show(flows, zoom, most)
     chosen = set(pairs(shown.flows))
     owner, tiles = crossed(flows.lines() * 2**zoom)
-    way = {}
+    way, names = {}, pairs(flows)
     for flow, (column, row) in zip(owner.tolist(), tiles.astype(int).tolist(), strict=True):
-        way.setdefault(pairs(flows)[flow], []).append(Tile(zoom, column % 2**zoom, row))
+        way.setdefault(names[flow], []).append(Tile(zoom, column % 2**zoom, row))
     load = Counter(tile for pair in chosen for tile in set(way[pair]))
     assert max(load.values()) <= most
     for pair in sorted(chosen)[::7]:

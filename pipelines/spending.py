@@ -1,0 +1,124 @@
+"""A release that is paid for in the ledger: before its tables are read, and once more before anything is drawn."""
+
+from collections.abc import Callable
+from contextlib import suppress
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from pipelines.release import Released, release
+from pipelines.seal import Seal, check_goes_on
+from synthmap.catalog.account import Account
+from synthmap.catalog.database import Catalog
+from synthmap.catalog.datasets import find_dataset
+from synthmap.catalog.entries import Adjacency, Charge, Kind, charge
+from synthmap.catalog.ledger import begin_drawing, read_account, refund, spend
+from synthmap.errors import ConfidentialDataError, ConfigurationError, LedgerError, SynthmapError
+from synthmap.privacy.rule import Rule
+from synthmap.release.manifest import Loss
+from synthmap.release.store import new_release_id
+from synthmap.spec import Spec
+
+
+class Spending:
+    """What `pipelines.release.release` calls to pay for a release of `spec` as one of `dataset`.
+
+    Parameters
+    ----------
+    catalog : Catalog
+    registry : Path
+        Whose seal holds the key of the marks.
+    dataset : str
+    spec : Spec
+    job : str, optional
+        Id of the job.
+    """
+
+    def __init__(self, catalog: Catalog, registry: Path, dataset: str, spec: Spec, *, job: str | None = None) -> None:
+        self._catalog, self._seal, self._dataset, self._spec, self._job = catalog, Seal(registry), dataset, spec, job
+        self._files: list[tuple[int, ...]] = []
+
+    def before_reading(self, name: str, cost: Loss) -> None:
+        """Record what the release `name` costs; raise if the dataset's budget or ledger forbids it.
+
+        What public numbers decide is decided before the tables are looked at: their files are hashed only then.
+        """
+        asked = charge_of(self._spec)
+        self._seen(lambda: read_account(self._catalog, self._dataset)).check(name, asked)
+        self._files = _states(self._spec)
+        content = self._seal.content(self._spec)
+        paid = self._seen(lambda: spend(self._catalog, self._dataset, name, asked, content, job=self._job))
+        self._seal.remember(paid)
+
+    def before_drawing(self, name: str, cost: Loss) -> None:
+        """Record that the loss can no longer be refunded; raise if it was, or if a table changed while it was read."""
+        if _states(self._spec) != self._files:
+            raise LedgerError(
+                f"tables of dataset ({self._dataset}) must not change while they are read; release it again"
+            )
+        self._seal.remember(self._seen(lambda: begin_drawing(self._catalog, self._dataset, name)))
+
+    def _seen(self, read: Callable[[], Account]) -> Account:
+        """Return an account that goes on from where workers have seen it."""
+        seen = self._seal.seen(self._dataset)
+        account = read()
+        check_goes_on(account, seen)
+        return account
+
+
+def charge_of(spec: Spec) -> Charge:
+    """Return what a release of `spec` costs a person, all jobs together, exact.
+
+    Raises
+    ------
+    ConfigurationError
+        If it is drawn with a fixed seed: it promises nothing.
+    """
+    if spec.run.seed is not None:
+        raise ConfigurationError(
+            f"run.seed ({spec.run.seed}) must be left out where losses are accounted for: such a release is not private"
+        )
+    privacy = spec.privacy
+    delta = Fraction(0) if privacy.rule is Rule.PURE else Fraction(privacy.delta)
+    adjacency = Adjacency.ORIGIN_OR_SEGMENT if spec.segment_columns else Adjacency.ORIGIN
+    part = ("table", privacy.max_jobs_per_worker, Fraction(privacy.epsilon), delta)
+    return charge(
+        Kind.RELEASE, [part], adjacency=adjacency, rule=privacy.rule.value, max_jobs_per_worker=part[1],
+    )  # fmt: skip
+
+
+def _states(spec: Spec) -> list[tuple[int, ...]]:
+    """Return what changes when somebody writes to a table or puts another in its place."""
+    try:
+        found = [table.path.stat() for table in spec.tables]
+    except OSError as fault:
+        raise ConfidentialDataError(f"the tables must be readable files: {fault.strerror}") from None
+    return [(one.st_dev, one.st_ino, one.st_size, one.st_mtime_ns) for one in found]
+
+
+def release_and_pay(catalog: Catalog, registry: Path, dataset: str, spec: Spec, **options: Any) -> Released:
+    """Return the release of `spec`, paid for by `dataset`; if it fails before anything is drawn, it is refunded.
+
+    Parameters
+    ----------
+    **options
+        `scheduler` and `progress` of `pipelines.release.release`.
+
+    Raises
+    ------
+    NotFoundError
+        If there is no such dataset.
+    SynthmapError
+        As `Spending` and `pipelines.release.release`.
+    """
+    find_dataset(catalog, dataset)
+    name = new_release_id(spec.name)
+    paying = Spending(catalog, registry, dataset, spec)
+    try:
+        return release(
+            spec, name=name, before_reading=paying.before_reading, before_drawing=paying.before_drawing, **options
+        )
+    except BaseException:
+        with suppress(SynthmapError):
+            refund(catalog, dataset, name)
+        raise

@@ -1,0 +1,1 @@
+"""Audits: the code that plans and draws, held against what it promises. Reads no data."""

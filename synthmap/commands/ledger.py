@@ -1,0 +1,209 @@
+"""``synthmap ledger``: the budgets of datasets and every loss that was incurred on them."""
+
+import json
+from dataclasses import asdict
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from synthmap.commands.datasets import Registry
+from synthmap.commands.shared import STORE, AsJson, Database, Store, opened, show
+from synthmap.errors import LedgerError
+
+if TYPE_CHECKING:
+    from pipelines.release import Released
+    from synthmap.catalog.account import Account
+    from synthmap.catalog.database import Catalog
+    from synthmap.spec import Spec
+
+app = typer.Typer(no_args_is_help=True, help="The ledger of privacy losses: budget, show, verify, export, refund.")
+DatasetId = Annotated[str, typer.Argument(metavar="DATASET", help="Id of a registered dataset.")]
+SomeDataset = Annotated[str | None, typer.Argument(metavar="[DATASET]", show_default=False, help="[all]")]
+
+
+@app.command()
+def budget(
+    dataset: DatasetId,
+    epsilon: Annotated[float, typer.Option(help="Natural-log ε that all releases together may cost a person.")],
+    delta: Annotated[float, typer.Option(help="δ of all together.")],
+    store: Store = STORE,
+    database: Database = "",
+    as_json: AsJson = False,
+) -> None:
+    """Set the budget of a dataset, once: it can be neither raised nor lowered. Without one nothing is released."""
+    with opened(store, database) as catalog:
+        from synthmap.catalog.ledger import set_budget
+
+        account = set_budget(catalog, dataset, epsilon, delta)
+    values = {"dataset": dataset, "epsilon": epsilon, "delta": delta, "head": account.head}
+    show(values, as_json, f"dataset {dataset}: budget ε = {epsilon:g}, δ = {delta:g}, for good")
+
+
+@app.command("show")
+def show_(dataset: SomeDataset = None, store: Store = STORE, database: Database = "", as_json: AsJson = False) -> None:
+    """Show what was spent on a dataset, and what is left of its budget."""
+    with opened(store, database) as catalog:
+        found = [_summary(catalog, account) for account in _accounts(catalog, dataset)]
+    lines = [line for one in found for line in _lines(one)]
+    show({"datasets": found}, as_json, "\n".join(lines) or "no budgets and no losses")
+
+
+@app.command()
+def verify(
+    dataset: SomeDataset = None,
+    against: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="An earlier export: the ledger must go on from it.")
+    ] = None,
+    registry: Registry = None,
+    store: Store = STORE,
+    database: Database = "",
+    as_json: AsJson = False,
+) -> None:
+    """Check that the ledger is whole: hashes, order, sums, its end, and what workers have seen of it."""
+    from pipelines.seal import Seal, check_goes_on
+    from pipelines.settings import worker_settings
+
+    kept = {} if against is None else _exported(against)
+    seal = Seal(worker_settings(registry=registry).registry)
+    with opened(store, database) as catalog:
+        if dataset is None and (gone := sorted(set(kept) - set(_known(catalog)))):
+            raise LedgerError(f"the ledger must hold dataset ({gone[0]}), of which {against} was exported; it was cut")
+        accounts = []
+        for id in _known(catalog) if dataset is None else [dataset]:
+            seen = seal.seen(id)
+            accounts += _accounts(catalog, id)
+            check_goes_on(accounts[-1], seen)
+    for account in accounts:
+        hashes = kept.get(account.dataset, [])
+        if [entry.hash for entry in account.entries[: len(hashes)]] != hashes:
+            raise LedgerError(
+                f"the ledger of dataset ({account.dataset}) must go on from {against}; it was written anew"
+            )
+    heads = [{"dataset": one.dataset, "entries": len(one.entries), "head": one.head} for one in accounts]
+    lines = [f"{one['dataset']}: whole, {one['entries']} entries, ends with {one['head']}" for one in heads]
+    show({"verified": True, "datasets": heads}, as_json, "\n".join(lines) or "no ledger")
+
+
+@app.command()
+def export(
+    dataset: SomeDataset = None,
+    store: Store = STORE,
+    database: Database = "",
+    as_json: AsJson = False,
+) -> None:
+    """Print all entries as they are hashed, one JSON object a line. Kept elsewhere, it proves that nothing changed.
+
+    It names jobs and holds keyed marks of files, so it stays with the curator.
+    """
+    with opened(store, database) as catalog:
+        entries = [entry for account in _accounts(catalog, dataset) for entry in account.entries]
+    if as_json:
+        show({"entries": [{"entry": json.loads(one.body.to_json()), "hash": one.hash} for one in entries]}, True, "")
+    else:
+        for one in entries:
+            typer.echo(f'{{"entry":{one.body.to_json()},"hash":"{one.hash}"}}')
+
+
+@app.command()
+def refund(
+    dataset: DatasetId,
+    release: Annotated[str, typer.Argument(metavar="RELEASE", help="Id under which the loss was recorded.")],
+    store: Store = STORE,
+    database: Database = "",
+    as_json: AsJson = False,
+) -> None:
+    """Take back the loss of a release for which nothing was drawn. Whatever still runs for it will draw nothing."""
+    with opened(store, database) as catalog:
+        from synthmap.catalog.ledger import refund as take_back
+
+        done = take_back(catalog, dataset, release)
+    if not done:
+        raise LedgerError(f"release ({release}) must be a loss of dataset ({dataset}) for which nothing was drawn yet")
+    show({"dataset": dataset, "release": release, "refunded": True}, as_json, f"{release}: refunded")
+
+
+def paid(spec: "Spec", dataset: str, database: str, registry: Path | None, **options: Any) -> "Released":
+    """Return the release of a spec, recorded in the ledger of a dataset first."""
+    with opened(spec.store, database) as catalog:
+        from pipelines.settings import worker_settings
+        from pipelines.spending import release_and_pay
+
+        return release_and_pay(catalog, worker_settings(registry=registry).registry, dataset, spec, **options)
+
+
+def _known(catalog: "Catalog") -> list[str]:
+    """Return the ids of all datasets, registered or in the ledger."""
+    from synthmap.catalog.datasets import list_datasets
+    from synthmap.catalog.ledger import ledger_datasets
+
+    return sorted({*(one.id for one in list_datasets(catalog)), *ledger_datasets(catalog)})
+
+
+def _accounts(catalog: "Catalog", dataset: str | None) -> list["Account"]:
+    """Return the accounts of one dataset or of all; an unknown one is an error."""
+    from synthmap.catalog.datasets import find_dataset
+    from synthmap.catalog.ledger import read_account
+
+    known = _known(catalog)
+    if dataset is not None and dataset not in known:
+        find_dataset(catalog, dataset)
+    return [read_account(catalog, id) for id in (known if dataset is None else [dataset])]
+
+
+def _summary(catalog: "Catalog", account: "Account") -> dict[str, Any]:
+    """Return the public view, and a tighter sum if one can be had."""
+    from synthmap.catalog.datasets import list_datasets
+    from synthmap.catalog.ledger_view import summary
+    from synthmap.privacy.tighter import tighter_epsilon
+
+    title = next((one.title for one in list_datasets(catalog) if one.id == account.dataset), "")
+    values = asdict(summary(account, title))
+    parts = [part for loss in account.losses.values() for part in loss.charge.parts]
+    losses = [(Fraction(part.epsilon), Fraction(part.delta), part.times) for part in parts]
+    tighter = None if account.budget is None else tighter_epsilon(losses, account.budget[1])
+    values["tighter"] = tighter and {
+        "epsilon": tighter[0],
+        "delta": values["budget"]["delta"],
+        "composition": tighter[1],
+    }
+    return values
+
+
+def _lines(values: dict[str, Any]) -> list[str]:
+    spent, left, budget = values["spent"], values["left"], values["budget"]
+    lines = [f"{values['dataset']}  {values['title']}"]
+    if budget is None:
+        return [*lines, f"  no budget, so nothing is released: synthmap ledger budget {values['dataset']}"]
+    lines.append(f"  budget ε = {budget['epsilon']:g}, δ = {budget['delta']:g}")
+    lines.append(f"  spent  ε = {spent['epsilon']:.6g}, δ = {spent['delta']:.6g}  ({values['composition']})")
+    lines.append(f"  left   ε = {left['epsilon']:.6g}, δ = {left['delta']:.6g}")
+    if (tighter := values["tighter"]) is not None:
+        lines.append(f"  or     ε = {tighter['epsilon']:.6g}, δ = {tighter['delta']:.6g}  ({tighter['composition']})")
+    for entry in values["entries"]:
+        cost = "" if entry["epsilon"] is None else f"ε = {entry['epsilon']:g}, δ = {entry['delta']:g}"
+        lines.append(
+            f"  {entry['number']:>5}  {entry['time'][:19]}  {entry['kind']:<10} {entry['name']}  {cost}".rstrip()
+        )
+    return [*lines, f"  ends with {values['head']}"]
+
+
+def _exported(path: Path) -> dict[str, list[str]]:
+    """Return the hashes of an export by dataset, each made anew from what the entry says."""
+    from synthmap.catalog.entries import GENESIS, hash_of, read_body
+
+    found: dict[str, list[str]] = {}
+    try:
+        lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+        texts = [json.dumps(line["entry"], sort_keys=True, separators=(",", ":")) for line in lines]
+        stated = [line["hash"] for line in lines]
+    except (OSError, ValueError, KeyError, TypeError):
+        raise LedgerError(f"export ({path}) must be a file that `synthmap ledger export` wrote") from None
+    for number, (text, hash) in enumerate(zip(texts, stated, strict=True), start=1):
+        body = read_body(text, f"line {number} of {path}")
+        hashes = found.setdefault(body.dataset, [])
+        if hash != hash_of(text) or body.previous != (hashes[-1] if hashes else GENESIS):
+            raise LedgerError(f"line {number} of {path} must be as it was written; the export was damaged")
+        hashes.append(hash)
+    return found

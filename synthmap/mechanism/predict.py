@@ -1,0 +1,144 @@
+"""Predicted errors: what a choice of cells and noise would do to a destination's average commute. Public data only."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from synthmap.compiled import compiled
+from synthmap.geography.coarsening import has_own_cell, split_by_distance, survey_by_mass
+from synthmap.geography.hierarchy import ZoneTree
+from synthmap.geography.prior import PriorModel, elsewhere_share_of, prior_from, table_workers
+
+_WORTH = 0.5  # of a worker in the public table, which may be synthetic: a draw of a draw
+
+
+class Survey(NamedTuple):
+    """What coarsening makes of each destination's prior; a column for each candidate.
+
+    Attributes
+    ----------
+    cells : ndarray of int64, shape (D, C)
+        Cells made; 1 for candidates that were not looked at.
+    parts : ndarray of int64, shape (D, C)
+        Those of them on the map.
+    inside : ndarray of float64, shape (D, C)
+        Prior variance of the distance inside cells, km².
+    pull : ndarray of float64, shape (D, C)
+        How far the prior's mean distance moves if all cells weigh the same, km.
+    variance : ndarray of float64, shape (D,)
+        Prior variance of the distance, km².
+    strength : ndarray of float64, shape (D,)
+        How many workers the prior is worth.
+    """
+
+    cells: NDArray[np.int64]
+    parts: NDArray[np.int64]
+    inside: NDArray[np.float64]
+    pull: NDArray[np.float64]
+    variance: NDArray[np.float64]
+    strength: NDArray[np.float64]
+
+
+@compiled
+def survey(
+    tree: ZoneTree,
+    model: PriorModel,
+    points: NDArray[np.float64],
+    destination: NDArray[np.int32],
+    asked: NDArray[np.int64],
+    finest: NDArray[np.int64],
+    most: NDArray[np.int64],
+) -> Survey:
+    """Return what each candidate makes of each destination.
+
+    Parameters
+    ----------
+    points : ndarray of float64, shape (D, 3)
+    destination : ndarray of int32, shape (D,)
+    asked, finest : ndarray of int64, shape (C,)
+        Cells asked for, and by distance down to which level (−1: by prior mass).
+    most : ndarray of int64, shape (D,)
+        Candidates with more cells are not looked at.
+    """
+    size = (len(points), asked.size)
+    ones, zeros, rows = np.ones(size, np.int64), np.zeros(size), np.empty(len(points))
+    found = Survey(ones, ones.copy(), zeros, zeros.copy(), rows, rows.copy())
+    inhabited = (np.diff(tree.cumulative) > 0).sum()
+    wanted, column = np.empty(asked.size, np.int64), np.empty(asked.size, np.int64)
+    for d in range(len(points)):
+        prior = prior_from(tree, model, points[d], destination[d])
+        share = elsewhere_share_of(prior)
+        found.variance[d] = prior.variance_km2
+        found.strength[d] = model.strength + _WORTH * model.mixing * table_workers(model, destination[d])
+        homes = inhabited + _homes_of_the_table_alone(tree, model, destination[d])
+        by_mass = 0
+        for i in range(asked.size):
+            if asked[i] > most[d]:
+                continue
+            own = 1 if has_own_cell(share, asked[i]) else 0
+            if finest[i] >= 0:
+                boundaries, left, moved = split_by_distance(tree, prior, points[d], finest[i], asked[i] - own)
+                found.parts[d, i] = boundaries.size + 1
+                found.inside[d, i], found.pull[d, i] = left, moved
+            else:
+                found.parts[d, i] = min(asked[i] - own, homes)
+                wanted[by_mass], column[by_mass] = found.parts[d, i], i
+                by_mass += 1
+            found.cells[d, i] = found.parts[d, i] + own
+        if by_mass:
+            inside, pull = survey_by_mass(tree, prior, points[d], wanted[:by_mass])
+            for i in range(by_mass):
+                found.inside[d, column[i]], found.pull[d, column[i]] = inside[i], pull[i]
+    return found
+
+
+@compiled
+def _homes_of_the_table_alone(tree: ZoneTree, model: PriorModel, destination: int) -> int:
+    """Return the zones without weight where the public table has workers."""
+    table = model.table
+    found = 0
+    if table.first.size:
+        for row in range(table.first[destination], table.first[destination + 1]):
+            zone = table.origin[row]
+            if zone < tree.cumulative.size - 1 and tree.cumulative[zone + 1] == tree.cumulative[zone]:
+                found += 1
+    return found
+
+
+def predicted_errors(
+    headcount: NDArray[np.int64], mass: NDArray[np.floating[Any]], found: Survey
+) -> NDArray[np.float64]:
+    """Return the predicted root mean square error of each destination's average commute, in km, shape (D, C).
+
+    Parameters
+    ----------
+    headcount : ndarray of int64, shape (D,)
+    mass : ndarray of float64, shape (D, C)
+        A = Σα, workers.
+    found : Survey
+
+    Notes
+    -----
+    With σ² the prior's variance of distance, ω² the part inside cells, n workers, k cells on the map, s = A/(n + A) the
+    prior's share, N = n + A, Δ the pull and S the strength:
+
+        E² = (s²·(σ² − ω²))·(1/(1 + S) + 1/n) + (s·Δ)²         noise replaces workers between cells
+           + ω²·(1/(k + S) + 1/n)                              the prior replaces them inside
+           + (σ² − ω²)/n·(n + N)/(1 + N) + ω²/n/max(1, n/k)    drawing between cells, spreading inside
+
+    1/(1 + S) is how far the true origins of a destination are from its prior, as if they were drawn from a Dirichlet
+    distribution worth S workers; what differs inside k cells averages out over them. One cell gives the prior alone.
+    """
+    n = headcount[:, None].astype(float)
+    strength, variance = found.strength[:, None], found.variance[:, None]
+    k = found.parts.astype(float)
+    alone = found.cells == 1
+    inside = np.where(alone, variance, np.minimum(found.inside, variance))
+    between = variance - inside
+    share = np.where(alone, 0.0, mass / (n + mass))
+    total = n + mass
+    squared = share**2 * (between * (1.0 / (1.0 + strength) + 1.0 / n) + found.pull**2)
+    squared += inside * (1.0 / (k + strength) + 1.0 / n)
+    squared += between / n * (n + total) / (1.0 + total) + inside / n / np.maximum(1.0, n / k)
+    return np.asarray(np.sqrt(squared), np.float64)

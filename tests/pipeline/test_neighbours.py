@@ -1,0 +1,173 @@
+"""Neighbouring tables: whatever is told of a run but the draw itself is the same, to the byte."""
+
+import io
+import json
+import re
+from dataclasses import fields
+
+import numpy as np
+import polars as pl
+import pytest
+import sites
+from starlette.testclient import TestClient
+
+import pipelines.partition
+from pipelines.jobs.__main__ import _teller, carry_out
+from pipelines.jobs.order import Order
+from pipelines.release import plan, release
+from synthmap.catalog.claims import claim
+from synthmap.service.app import create_app
+from synthmap.service.settings import service_settings
+from synthmap.spec import read_spec
+
+NAME = "demo-20260101T000000Z-00000000"
+PRIOR_ALONE = {"segments": None, "plan": {"cells": 1}}  # such a draw depends on no origin
+CREATED = re.compile(r'"created": ?"[^"]*"')
+
+
+def neighbour(flows, zones):
+    """Return `flows` with one worker of the largest destination moved to an origin nobody there has."""
+    largest = flows.group_by("destination").agg(pl.col("count").sum()).sort("count")["destination"][-1]
+    here = flows.filter(pl.col("destination") == largest)
+    home = sorted(set(zones) - set(here["origin"]))[-1]
+    from_row = here.filter(pl.col("SA01") > 0).row(0, named=True)
+    gone = pl.all_horizontal(pl.col(name) == from_row[name] for name in ("origin", "destination"))
+    moved = flows.with_columns(
+        pl.when(gone).then(pl.col(n) - 1).otherwise(pl.col(n)).alias(n) for n in ("count", "SA01")
+    )
+    added = from_row | {"origin": home, "count": 1, "SA01": 1, "SA02": 0, "SA03": 0}
+    return pl.concat([moved.filter(pl.col("count") > 0), pl.DataFrame([added], schema=flows.schema)])
+
+
+@pytest.fixture
+def neighbours(region, tmp_path, region_spec, with_changes, write_spec):
+    """Return spec files for the region's table and for a neighbour of it, each in a directory of its own."""
+
+    def make(**changes):
+        flows = pl.read_parquet(region / "od.parquet").with_columns(pl.col("origin", "destination").cast(pl.String))
+        zones = pl.read_parquet(region / "zones.parquet")["id"]
+        specs = []
+        for name, table in (("one", flows), ("two", neighbour(flows, zones))):
+            assert table["count"].sum() == 3000
+            (tmp_path / name).mkdir()
+            table.write_parquet(tmp_path / name / "od.parquet")
+            tables = [region_spec["tables"][0] | {"path": "od.parquet"}]
+            run = {"scratch": "scratch", "seed": 3, "partitions": 3}
+            own = {"tables": tables, "store": "store", "run": run}
+            specs.append(write_spec(tmp_path / name / "spec.toml", with_changes(region_spec, own | changes)))
+        return specs
+
+    return make
+
+
+def scrubbed(text, spec):
+    """Return a log or manifest without the run's directory, id, time and hashes."""
+    text = text.replace(str(spec.parent), "DIR")
+    text = re.sub(r"demo-\d{8}T\d{6}Z-[0-9a-f]{8}", "ID", text)
+    text = re.sub(r'"created": "[^"]*"|"sha256": "\w{64}"|"bytes": \d+|"seconds": [\d.]+|\d:\d\d:\d\d', "…", text)
+    return text
+
+
+@pytest.mark.parametrize("changes", [{}, {"plan": {"keep": "prior", "cells": 16}}], ids=["auto", "dropping"])
+def test_neighbouring_tables_show_no_difference_but_the_draw(neighbours, command, changes):
+    seen = []
+    for spec in neighbours(**changes):
+        done = command("release", spec, "--scheduler", "threads", "--json")
+        assert done.returncode == 0, done.stderr
+        found = spec.parent / "store" / json.loads(done.stdout)["release"]
+        names = sorted(path.relative_to(found).as_posix() for path in found.rglob("*"))
+        public = {name: (found / name).read_bytes() for name in ("plan.parquet", "zones.parquet")}
+        draw = [path.read_bytes() for path in sorted((found / "od").iterdir())]
+        manifest = scrubbed((found / "manifest.json").read_text(), spec)
+        seen.append(((names, public, manifest, scrubbed(done.stdout, spec), scrubbed(done.stderr, spec)), draw))
+    assert seen[0][0] == seen[1][0]
+    assert seen[0][1] != seen[1][1]
+
+
+def test_neighbouring_tables_have_the_same_plan(neighbours, command):
+    plans = [command("plan", spec, "--scheduler", "threads", "--json") for spec in neighbours()]
+    assert plans[0].returncode == plans[1].returncode == 0
+    assert plans[0].stdout == plans[1].stdout
+
+
+def test_a_draw_that_depends_on_no_origin_is_the_same_release_to_the_byte(neighbours):
+    """Sizes, order, encoding and statistics of the files follow from the draw alone, not from the table's rows."""
+    seen = []
+    for i, path in enumerate(neighbours(**PRIOR_ALONE)):
+        table = path.parent / "od.parquet"
+        pl.read_parquet(table).sample(fraction=1, shuffle=True, seed=i).write_parquet(table)
+        found = release(read_spec(path), scheduler="threads", name=NAME).path
+        files = {one.relative_to(found).as_posix(): one.read_bytes() for one in found.rglob("*") if one.is_file()}
+        files["manifest.json"] = CREATED.sub("", files["manifest.json"].decode()).encode()
+        seen.append(files)
+    assert len(seen[0]) >= 5
+    assert seen[0] == seen[1]
+
+
+def test_a_plan_is_made_from_the_same_for_both(neighbours, monkeypatch):
+    """What a plan takes long over can tell nothing where it is given nothing else."""
+    given = []
+
+    def spy(region, destination, headcount, settings):
+        zones = region.zones.ids.to_pylist()
+        given[-1].append((destination.tolist(), headcount.tolist(), zones, region.tree.cumulative.tolist(), settings))
+        return made(region, destination, headcount, settings)
+
+    made = pipelines.partition.plan_destinations
+    monkeypatch.setattr(pipelines.partition, "plan_destinations", spy)
+    plans = []
+    for path in neighbours():
+        given.append([])
+        plans.append(plan(read_spec(path), scheduler="threads"))
+    one, other = (sorted(calls, key=lambda call: call[0]) for calls in given)
+    assert len(one) == 3
+    assert one == other
+    for field in fields(plans[0].plan):
+        np.testing.assert_array_equal(getattr(plans[0].plan, field.name), getattr(plans[1].plan, field.name))
+    assert plans[0].settings == plans[1].settings
+    assert plans[0].promise == plans[1].promise
+    assert plans[0].certified == plans[1].certified
+    assert plans[0].summary == plans[1].summary
+
+
+def test_a_job_tells_the_same_of_both(neighbours):
+    """Stages, per cent and result, in the order in which the job's process tells them; each draws with its own key."""
+    told = []
+    for path in neighbours(run={"scratch": "scratch", "partitions": 3}):
+        site = sites.site(path.parent / "site", f"sqlite:///{path.parent / 'catalog.sqlite'}")
+        site.register(path)
+        job = site.submit()
+        found = claim(site.catalog, lease_seconds=600)
+        order = Order(site.database, path.parent / "store", site.registry, "threads", job.id, found.attempt, 0, 60.0)
+        events = io.StringIO()
+        result = carry_out(order, _teller(events))
+        site.stop()
+        assert result.pop("release") == job.release
+        told.append((events.getvalue(), result))
+    assert len(told[0][0].splitlines()) > 10
+    assert told[0] == told[1]
+
+
+def answers(path, urls):
+    """Return what a service over the store of a spec answers, without times."""
+    found = {}
+    database = f"sqlite:///{path.parent / 'service.sqlite'}"
+    with TestClient(create_app(service_settings(store=path.parent / "store", database=database))) as client:
+        for url in urls:
+            answer = client.get(url)
+            assert answer.status_code == 200, url
+            found[url] = CREATED.sub("", answer.text)
+    return found
+
+
+OF_ALL = ["/", "/api", "/conformance", "/processes", "/processes/release", "/releases", "/collections"]
+
+
+def test_the_service_describes_both_alike(neighbours):
+    """Landing page, OpenAPI and its examples, processes, lists: none looks at more than manifests."""
+    seen = []
+    for path in neighbours():
+        release(read_spec(path), scheduler="threads", name=NAME)
+        seen.append(answers(path, OF_ALL))
+    assert NAME in seen[0]["/releases"]
+    assert seen[0] == seen[1]

@@ -1,0 +1,115 @@
+"""Releases whose prior follows a public table: an earlier release, as agencies do it, or a user's."""
+
+import json
+
+import polars as pl
+import pytest
+
+from pipelines.release import plan, release
+from synthmap.confidential.fidelity import evaluate
+from synthmap.confidential.sample import LEVELS, VINTAGE
+from synthmap.errors import ConfigurationError, ReleaseCorruptError
+from synthmap.mechanism.recertify import recertify
+from synthmap.release.statement import statement
+from synthmap.release.verify import verify
+
+
+def run(spec, **more):
+    return release(spec, scheduler="threads", **more)
+
+
+@pytest.fixture
+def last_year(make_spec):
+    return run(make_spec(name="last-year", segments=None))
+
+
+def test_an_earlier_release_as_prior_is_named_followed_and_evaluated(make_spec, last_year, read_od):
+    spec = make_spec(segments=None, privacy={"epsilon": 1.0}, prior={"release": str(last_year.path)})
+    found = run(spec)
+    assert verify(found.path).workers == 3000
+    assert recertify(found.path) > 0
+    source = found.manifest.prior.source
+    assert (source.kind, source.name, source.workers) == ("release", last_year.release, 3000)
+    assert any(last_year.release in text for text in found.manifest.privacy.assumptions)
+    assert last_year.release in statement(found.manifest)
+    assert found.manifest.warning is None
+    before = read_od(last_year.path)
+    keys = ["origin", "destination"]
+
+    def common(path):
+        joined = before.join(read_od(path), on=keys)
+        return joined.select(pl.min_horizontal("count", "count_right").sum()).item()
+
+    without = run(make_spec(segments=None, privacy={"epsilon": 1.0}))
+    assert common(found.path) > 1.3 * common(without.path)
+    assert evaluate(found.path, spec).cpc_cells > 0
+    with pytest.raises(ConfigurationError, match="prior must be the release's own"):
+        evaluate(found.path, make_spec(segments=None))
+
+
+def test_tables_do_not_depend_on_how_the_work_is_split(make_spec, last_year, read_od):
+    made = [
+        read_od(run(make_spec(prior={"release": str(last_year.path)}, run={"seed": 3, "partitions": parts})).path)
+        for parts in (1, 5)
+    ]
+    assert made[0].equals(made[1])
+
+
+def test_a_prior_that_is_not_private_is_told_first(make_spec):
+    seeded = run(make_spec(name="seeded", segments=None, run={"seed": 1}))
+    found = run(make_spec(segments=None, prior={"release": str(seeded.path)}))
+    assert found.manifest.private
+    assert f"the release {seeded.release}, which is not private itself" in found.manifest.warning
+
+
+def test_a_changed_release_is_refused_and_nothing_is_left(make_spec, last_year, left_in, tmp_path):
+    part = next((last_year.path / "od").glob("*.parquet"))
+    part.write_bytes(part.read_bytes()[:-1] + b"?")
+    with pytest.raises(ReleaseCorruptError, match="must have the hash"):
+        run(make_spec(prior={"release": str(last_year.path)}))
+    assert left_in(tmp_path / "store") == [last_year.release]
+    assert left_in(tmp_path / "scratch") == []
+
+
+def test_a_user_s_table_is_declared_public(make_spec, region, tmp_path):
+    od = pl.read_parquet(region / "od.parquet").select("origin", "destination", "count").sample(fraction=0.5, seed=1)
+    od.write_csv(tmp_path / "census.csv")
+    table = {"path": "census.csv", "origin": "origin", "destination": "destination", "count": "count"}
+    spec = make_spec(prior={"mixing": 0.5, "table": table | {"vintage": VINTAGE}})
+    found = run(spec)
+    source = found.manifest.prior.source
+    assert (source.kind, source.name, source.mixing) == ("table", "census.csv", 0.5)
+    assert source.statement == "declared public by the curator"
+    assert json.loads((found.path / "manifest.json").read_text())["prior"]["source"]["sha256"] == source.sha256
+    assert evaluate(found.path, spec).cpc_cells > 0
+
+
+def test_the_confidential_table_itself_is_refused(make_spec, region, left_in, tmp_path):
+    table = {"path": str(region / "od.parquet"), "origin": "origin", "destination": "destination", "count": "count"}
+    with pytest.raises(ConfigurationError, match="another file than the confidential table"):
+        run(make_spec(prior={"table": table | {"vintage": VINTAGE}}))
+    assert left_in(tmp_path / "store") == []
+
+
+def test_coarsening_and_keeping_may_be_left_to_the_planner(make_spec):
+    found = run(make_spec(plan={"coarsening": "auto", "keep": "auto"}))
+    assert (found.manifest.plan.coarsening, found.manifest.plan.keep) == ("auto", "auto")
+    assert found.manifest.plan.keep_smallest == 1.0
+    assert set(pl.read_parquet(found.path / "plan.parquet")["finest"]) <= {-1, len(LEVELS) - 1}
+    assert recertify(found.path) > 0
+
+
+def test_neighbouring_tables_have_the_same_plan(make_spec, region, tmp_path):
+    """One worker lives elsewhere: whatever the planner reads must be the same."""
+    rows = pl.read_parquet(region / "od.parquet")
+    moved = rows.with_row_index().with_columns(
+        pl.when(pl.col("index") == 0).then(pl.lit(rows["origin"][-1])).otherwise(pl.col("origin")).alias("origin")
+    )
+    moved = moved.drop("index").group_by("origin", "destination").agg(pl.col("*").sum()).sort("destination", "origin")
+    moved.write_parquet(tmp_path / "moved.parquet")
+    table = make_spec().tables[0].model_copy(update={"path": tmp_path / "moved.parquet"})
+    plans = [
+        plan(spec, scheduler="threads").plan
+        for spec in (make_spec(), make_spec().model_copy(update={"tables": [table]}))
+    ]
+    assert plans[0].to_table().equals(plans[1].to_table())

@@ -1,0 +1,214 @@
+"""Releases are paid for before a table is read, once each, whatever happens to those who make them."""
+
+import json
+import shutil
+from fractions import Fraction
+from hashlib import sha256
+
+import pytest
+import sites
+from sqlalchemy import text
+from waiting import wait_for
+
+from pipelines.release import release
+from pipelines.seal import Seal
+from pipelines.spending import Spending
+from synthmap.catalog.jobs import dismiss
+from synthmap.catalog.ledger import read_account
+from synthmap.errors import (
+    BudgetExceededError,
+    BudgetMissingError,
+    ConfidentialDataError,
+    ConfigurationError,
+    LedgerError,
+)
+
+DRAWN = "store/.partial-*/draws/draw-*"
+
+
+@pytest.fixture
+def own_table(region, make_spec, tmp_path):
+    """Write the spec of a copy of the table that a test may change; return the place of the copy."""
+    path = tmp_path / "od.parquet"
+    shutil.copyfile(region / "od.parquet", path)
+    table = make_spec().tables[0].model_dump(exclude_none=True) | {"path": path}
+    make_spec(tables=[table])
+    return path
+
+
+@pytest.fixture
+def make_site(own_table, tmp_path):
+    """Set up a site over a database, with a dataset registered; workers are ended after the test."""
+    made = []
+
+    def make(budget, database=f"sqlite:///{tmp_path / 'catalog.sqlite'}"):
+        made.append(sites.site(tmp_path, database))
+        made[-1].register(tmp_path / "spec.toml", budget=budget)
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.stop()
+
+
+def kinds(site):
+    return [entry.body.kind for entry in read_account(site.catalog, sites.DATASET).entries]
+
+
+def test_two_workers_that_race_for_the_last_of_a_budget_make_one_release(make_site, database):
+    site = make_site((4, 1e-6), database)
+    jobs = [site.submit() for _ in range(2)]
+    both = [site.worker("--once") for _ in range(2)]
+    ends = [json.loads(one.communicate(timeout=240)[0]) for one in both]
+    assert (sum(one["successful"] for one in ends), sum(one["failed"] for one in ends)) == (1, 1)
+    won, lost = sorted(map(site.job, jobs), key=lambda job: job.state == "failed")
+    assert lost.message == "the release would cost more than is left of the dataset's privacy budget"
+    account = read_account(site.catalog, sites.DATASET)
+    assert site.releases() == [won.release] == list(account.losses)
+    assert account.spent == (4, Fraction(1e-6))
+    assert account.losses[won.release].body.job == won.id
+    assert kinds(site) == ["budget", "release", "drawing"]
+
+
+def test_a_job_whose_worker_was_killed_while_it_drew_pays_nothing_more(make_site):
+    site = make_site((4, 1e-6))
+    job = site.submit()
+    killed = site.worker()
+    site.reach(DRAWN)
+    assert kinds(site) == ["budget", "release", "drawing"]
+    killed.kill()
+    assert site.work() == {"successful": 1}
+    assert site.releases() == [job.release]
+    assert kinds(site) == ["budget", "release", "drawing"]
+
+
+def test_what_the_budget_does_not_allow_is_refused_before_a_table_is_looked_at(make_site, own_table):
+    own_table.unlink()
+    site = make_site(None)
+    job = site.submit()
+    assert site.work() == {"failed": 1}
+    assert "must have a privacy budget first" in site.job(job).message
+    assert kinds(site) == []
+
+
+def test_a_job_that_ends_before_it_draws_is_refunded(make_site, own_table):
+    site = make_site((4, 1e-6))
+    good = own_table.read_bytes()
+    own_table.write_bytes(good[:-50])
+    job = site.submit()
+    assert site.work() == {"failed": 1}
+    assert site.job(job).message.startswith("the dataset breaks a rule")
+    assert "was refunded" in site.log
+    own_table.write_bytes(good)
+    dismissed = site.submit()
+    worker = site.worker("--once", GRACE_SECONDS="0.5")
+    wait_for(lambda: len(kinds(site)) == 4)
+    (process,) = sites.children(worker)
+    process.suspend()
+    before = kinds(site)
+    dismiss(site.catalog, dismissed.id)
+    assert json.loads(worker.communicate(timeout=240)[0])["dismissed"] == 1
+    assert kinds(site) == before + (["refund"] if before[-1] == "release" else [])
+    assert before[:4] == ["budget", "release", "refund", "release"]
+
+
+def pay(site, spec, name, **changes):
+    paying = Spending(site.catalog, site.registry, sites.DATASET, spec.model_copy(update=changes))
+    return release(spec.model_copy(update=changes), scheduler="threads", name=name,
+                   before_reading=paying.before_reading, before_drawing=paying.before_drawing)  # fmt: skip
+
+
+@pytest.fixture
+def spec(own_table, tmp_path):
+    from synthmap.spec import read_spec
+
+    return read_spec(tmp_path / "spec.toml")
+
+
+def test_changed_data_a_cut_ledger_and_a_passed_budget_release_nothing(make_site, spec, own_table, left_in):
+    site = make_site((9, 1e-5))
+    made = pay(site, spec, "r1")
+    assert read_account(site.catalog, sites.DATASET).content == Seal(site.registry).content(spec)
+    swapped = [spec.tables[0].model_copy(update={"origin": "destination", "destination": "origin"})]
+    with pytest.raises(LedgerError, match="zones, weights or the way tables are read changed"):
+        pay(site, spec, "r2", tables=swapped)
+    good = own_table.read_bytes()
+    own_table.write_bytes(good + b"\0")
+    with pytest.raises(LedgerError, match="its tables changed"):
+        pay(site, spec, "r2")
+    own_table.write_bytes(good)
+    pay(site, spec, "r2")
+    own_table.unlink()
+    with pytest.raises(BudgetExceededError):  # not that the table is missing
+        pay(site, spec, "r3")
+    with site.catalog.write() as session:  # cut as whoever may write the catalog could: with a head that fits
+        kept = "select hash from ledger where number = 3"
+        session.execute(text("delete from ledger where number > 3"))
+        session.execute(text(f"update ledger_heads set entries = 3, hash = ({kept})"))  # noqa: S608
+    assert read_account(site.catalog, sites.DATASET).spent[0] == 4
+    with pytest.raises(LedgerError, match="must go on from entry 5"):
+        pay(site, spec, "r3")
+    assert left_in(made.path.parent) == ["r1", "r2"]
+
+
+def test_a_table_that_changes_while_it_is_read_is_not_drawn_from(make_site, spec, own_table):
+    site = make_site((9, 1e-5))
+    paying = Spending(site.catalog, site.registry, sites.DATASET, spec)
+
+    def read_then_change(name, cost):
+        paying.before_reading(name, cost)
+        own_table.write_bytes(own_table.read_bytes())
+
+    with pytest.raises(LedgerError, match="must not change while they are read"):
+        release(spec, scheduler="threads", name="r1", before_reading=read_then_change,
+                before_drawing=paying.before_drawing)  # fmt: skip
+    assert kinds(site) == ["budget", "release"]
+
+
+def test_without_a_budget_no_seal_is_made(make_site, spec, tmp_path):
+    site = make_site(None)
+    with pytest.raises(BudgetMissingError):
+        pay(site, spec, "r1")
+    assert not list(tmp_path.glob("*.seal"))
+
+
+class TestSeal:
+    def test_marks_tell_files_apart_and_nothing_without_the_key(self, spec, own_table, tmp_path):
+        one, other = Seal(tmp_path / "a" / "registry.toml"), Seal(tmp_path / "b" / "registry.toml")
+        found = one.content(spec)
+        assert found == one.content(spec)
+        assert {found.key, *found.tables, found.public}.isdisjoint(
+            {other.content(spec).key, *other.content(spec).tables, other.content(spec).public}
+        )
+        assert sha256(own_table.read_bytes()).hexdigest() not in str(found)
+        assert (tmp_path / "a" / "registry.toml.seal").stat().st_mode & 0o777 == 0o600
+
+    def test_the_place_of_a_file_and_public_numbers_of_the_prior_are_no_data(self, spec, own_table, tmp_path):
+        seal = Seal(tmp_path / "registry.toml")
+        before = seal.content(spec)
+        moved = own_table.rename(tmp_path / "moved.parquet")
+        table = spec.tables[0].model_copy(update={"path": moved})
+        prior = spec.prior.model_copy(update={"power": 1.5})
+        assert seal.content(spec.model_copy(update={"tables": [table], "prior": prior, "title": "x"})) == before
+
+    def test_zones_are_data_with_all_files_of_a_layer(self, spec, tmp_path):
+        seal, layer = Seal(tmp_path / "registry.toml"), tmp_path / "zon[e]s.shp"
+        for suffix in (".shp", ".dbf"):
+            layer.with_suffix(suffix).write_text("x")
+        layered = spec.model_copy(update={"zones": spec.zones.model_copy(update={"path": layer})})
+        before = seal.content(layered)
+        (tmp_path / "zones.dbf").write_text("of another layer")
+        assert seal.content(layered) == before
+        layer.with_suffix(".dbf").write_text("y")
+        assert (seal.content(layered).tables, seal.content(layered).public == before.public) == (before.tables, False)
+
+    def test_a_missing_file_and_a_damaged_seal_are_one_clear_error(self, spec, own_table, tmp_path):
+        seal, place = Seal(tmp_path / "registry.toml"), tmp_path / "registry.toml.seal"
+        own_table.unlink()
+        with pytest.raises(ConfidentialDataError, match="must be a readable file") as caught:
+            seal.content(spec)
+        assert str(tmp_path) not in str(caught.value)
+        for damaged in ("", "[]", "{}", '{"key": "x", "heads": {}}', '{"key": "", "heads": {"a": [1]}}', "\xff"):
+            place.write_text(damaged, encoding="latin-1")
+            with pytest.raises(ConfigurationError, match="must be as workers wrote it"):
+                seal.seen("x")

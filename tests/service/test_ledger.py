@@ -1,0 +1,83 @@
+"""The public ledger: budgets, sums and releases of every dataset; never a path, a mark of a file or a job."""
+
+import json
+
+import pytest
+from bearer import bearer
+from losses import CONTENT, loss
+from sqlalchemy import text
+
+from synthmap.catalog.datasets import Dataset, put_dataset
+from synthmap.catalog.keys import Role
+from synthmap.catalog.ledger import begin_drawing, read_account, refund, set_budget, spend
+
+JOB = "5" * 32
+
+
+@pytest.fixture
+def catalog(client):
+    found = client.app.state.service.catalog
+    put_dataset(found, Dataset("b", "<b>B</b> é", (), (), "1"))
+    put_dataset(found, Dataset("a", "A", (), (), "1"))
+    set_budget(found, "a", 4, 1e-4)
+    spend(found, "a", "a-1", loss(0.1, 1e-5, jobs=2, times=2), CONTENT, job=JOB)
+    begin_drawing(found, "a", "a-1")
+    spend(found, "a", "a-2", loss(1.0, jobs=2), CONTENT)
+    refund(found, "a", "a-2")
+    return found
+
+
+def test_anybody_reads_budget_sum_rest_and_entries(client, catalog):
+    answer = client.get("/ledger")
+    assert (answer.status_code, answer.headers["cache-control"]) == (200, "no-store")
+    a, b = answer.json()["datasets"]
+    assert (a["dataset"], a["title"], b["dataset"], b["title"]) == ("a", "A", "b", "<b>B</b> é")
+    assert (a["budget"], a["spent"]) == ({"epsilon": 4, "delta": 1e-4}, {"epsilon": 0.2, "delta": 2e-5})
+    assert a["left"]["epsilon"] == pytest.approx(3.8)
+    assert "basic composition" in a["composition"]
+    assert (a["max_jobs_per_worker"], a["count"], a["head"]) == (2, 5, read_account(catalog, "a").head)
+    kinds = [(one["number"], one["kind"], one["name"], one["epsilon"]) for one in a["entries"]]
+    assert kinds == [
+        (1, "budget", "", 4),
+        (2, "release", "a-1", 0.2),
+        (3, "drawing", "a-1", None),
+        (4, "release", "a-2", 1),
+        (5, "refund", "a-2", None),
+    ]
+    assert a["entries"][1]["exact"][0] == "3602879701896397/18014398509481984"
+    assert (b["budget"], b["entries"], b["spent"]["epsilon"], b["left"]["epsilon"]) == (None, [], 0, 0)
+
+
+def test_marks_of_files_and_jobs_are_not_in_it(client, catalog):
+    told = client.get("/ledger").text
+    for secret in (*CONTENT.tables, CONTENT.public, CONTENT.key, JOB, "content", "tables"):
+        assert secret not in told
+
+
+def test_one_dataset_can_be_asked_for(client, catalog):
+    assert [one["dataset"] for one in client.get("/ledger?dataset=b").json()["datasets"]] == ["b"]
+    for unknown in ("c", "../a", "O'Brien", ""):
+        assert client.get("/ledger", params={"dataset": unknown}).status_code == 404
+    assert client.get("/ledger?data=b").status_code == 400
+
+
+def test_a_damaged_ledger_shows_no_figures_and_the_others_go_on(client, catalog):
+    set_budget(catalog, "b", 1, 0)
+    with catalog.write() as session:
+        session.execute(text("update ledger set body = replace(body, '\"4\"', '\"9\"') where number = 1"))
+    a, b = client.get("/ledger").json()["datasets"]
+    assert set(a) == {"dataset", "title", "damaged"}
+    assert json.dumps(a).count("damaged") >= 1
+    assert b["budget"]["epsilon"] == 1
+
+
+def test_where_reading_needs_a_key_so_does_the_ledger(make_client):
+    client = make_client(anonymous=False)
+    assert client.get("/ledger").status_code == 401
+    assert client.get("/ledger", headers=bearer(client, Role.READER)).json()["datasets"] == []
+
+
+def test_there_is_json_only(client, catalog):
+    assert client.get("/ledger?f=json").status_code == 200
+    assert client.get("/ledger?f=html").status_code == 400
+    assert client.get("/ledger", headers={"Accept": "text/csv"}).status_code == 406

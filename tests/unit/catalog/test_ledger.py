@@ -1,0 +1,269 @@
+"""Every loss is recorded once, before what it pays for; sums are exact; a budget is never passed."""
+
+import json
+import subprocess
+import sys
+from fractions import Fraction
+
+import pytest
+from losses import CONTENT, loss
+
+from synthmap.catalog.account import Account
+from synthmap.catalog.database import open_catalog
+from synthmap.catalog.datasets import Dataset, put_dataset
+from synthmap.catalog.entries import Adjacency, Body, Kind, charge
+from synthmap.catalog.ledger import begin_drawing, ledger_datasets, read_account, refund, set_budget, spend
+from synthmap.catalog.ledger_view import summary
+from synthmap.errors import BudgetExceededError, BudgetMissingError, LedgerError, NotFoundError
+from synthmap.privacy.loss import ReplaceOrigin
+
+DATA = "ri-2019"
+
+
+@pytest.fixture
+def funded(ready):
+    """A catalog with a dataset whose budget is (4, 1e-5)."""
+    set_budget(ready, DATA, 4, 1e-5)
+    return ready
+
+
+def pay(catalog, name="r1", charge=None, content=CONTENT, dataset=DATA):
+    return spend(catalog, dataset, name, charge or loss(), content)
+
+
+def test_a_loss_is_recorded_and_counts(funded):
+    pay(funded, "r1", loss(1.0, 1e-6, times=3))
+    found = read_account(funded, DATA)
+    assert found.spent == (3, 3 * Fraction(1e-6))
+    assert [entry.body.kind for entry in found.entries] == ["budget", "release"]
+    assert found.left[0] == pytest.approx(1)
+    part = found.losses["r1"].charge.parts[0]
+    assert (part.times, part.epsilon, Fraction(part.delta)) == (3, "1", Fraction(1e-6))
+
+
+def test_without_a_budget_nothing_is_spent(ready):
+    with pytest.raises(BudgetMissingError, match="synthmap ledger budget ri-2019"):
+        pay(ready)
+    assert read_account(ready, DATA).entries == []
+
+
+def test_a_budget_is_set_once_and_for_a_known_dataset(funded):
+    for values in ((4, 1e-5), (8, 1e-5), (1, 0)):
+        with pytest.raises(LedgerError, match="must be set once"):
+            set_budget(funded, DATA, *values)
+    with pytest.raises(NotFoundError):
+        set_budget(funded, "other", 1, 0)
+    assert read_account(funded, DATA).budget == (4, Fraction(1, 100_000))
+
+
+@pytest.mark.parametrize("values", [(0, 0), (-1, 0), (float("nan"), 0), (float("inf"), 0), (1, 1), (1, -1e-9),
+                                    (1, float("nan"))])  # fmt: skip
+def test_a_budget_is_a_pair_of_figures(ready, values):
+    with pytest.raises(LedgerError, match="must be"):
+        set_budget(ready, DATA, *values)
+
+
+@pytest.mark.parametrize("epsilon, delta", [(4.001, 0), (1, 1.01e-5), (0.001, 0.5)])
+def test_what_would_pass_the_budget_is_refused_and_leaves_no_entry(funded, epsilon, delta):
+    with pytest.raises(BudgetExceededError, match="must be at most what is left"):
+        pay(funded, charge=loss(epsilon, delta))
+    assert len(read_account(funded, DATA).entries) == 1
+    pay(funded, charge=loss(4.0, 1e-5))
+    with pytest.raises(BudgetExceededError):
+        pay(funded, "r2", loss(1e-6))
+
+
+def test_decimals_that_no_float_holds_add_up_as_on_paper_and_no_loss_is_rounded_down(ready):
+    set_budget(ready, DATA, 0.3, 1e-4)
+    for i in range(3):
+        account = pay(ready, f"r{i}", loss(0.1, 1e-5))
+    assert account.spent[0] == 3 * Fraction(0.1) > Fraction(3, 10)
+    assert summary(account, "").spent.epsilon >= account.spent[0]
+    assert 0 <= account.left[0] < 1e-12
+    with pytest.raises(BudgetExceededError):
+        pay(ready, "r3", loss(1e-9))
+
+
+def test_the_same_loss_is_not_recorded_twice(funded):
+    one, two = pay(funded), pay(funded)
+    begin_drawing(funded, DATA, "r1")
+    assert begin_drawing(funded, DATA, "r1").spent == pay(funded).spent == one.spent == two.spent == (1, 0)
+    assert [entry.body.kind for entry in read_account(funded, DATA).entries] == ["budget", "release", "drawing"]
+
+
+@pytest.mark.parametrize("other", [{"charge": loss(0.5)}, {"charge": loss(segments=True)}, {"charge": loss(times=2)},
+                                   {"charge": loss(kind=Kind.METRICS)}, {"charge": loss(rule="adp")}])  # fmt: skip
+def test_a_name_pays_for_one_thing(funded, other):
+    pay(funded)
+    with pytest.raises(LedgerError, match="must be for what was paid under it"):
+        pay(funded, **other)
+
+
+def test_a_name_is_of_one_dataset(funded):
+    put_dataset(funded, Dataset("b", "B", (), (), "1"))
+    set_budget(funded, "b", 4, 0)
+    pay(funded)
+    with pytest.raises(LedgerError, match=r"paid for by dataset \(ri-2019\)"):
+        pay(funded, dataset="b", content=CONTENT.model_copy(update={"tables": ("c" * 64,)}))
+
+
+def test_the_same_table_has_one_budget(funded):
+    put_dataset(funded, Dataset("b", "B", (), (), "1"))
+    set_budget(funded, "b", 4, 0)
+    pay(funded)
+    both = CONTENT.model_copy(update={"tables": ("0" * 64, "a" * 64), "public": "d" * 64})
+    with pytest.raises(LedgerError, match="must have tables of its own"):
+        pay(funded, "r2", dataset="b", content=both)
+    refund(funded, DATA, "r1")
+    pay(funded, "r2", dataset="b", content=both)
+
+
+@pytest.mark.parametrize(
+    "part, word", [("tables", "its tables changed"), ("public", "its zones, weights"), ("key", "another")]
+)
+def test_changed_data_are_refused_until_all_that_was_paid_is_refunded(funded, part, word):
+    changed = CONTENT.model_copy(update={part: ("c" * 64,) if part == "tables" else "c" * 64})
+    pay(funded)
+    for name in ("r2", "r1"):
+        with pytest.raises(LedgerError, match=word):
+            pay(funded, name, content=changed)
+    refund(funded, DATA, "r1")
+    assert pay(funded, "r2", content=changed).content == changed
+
+
+def test_losses_for_different_numbers_of_jobs_do_not_add_up(funded):
+    pay(funded, charge=loss(jobs=2))
+    with pytest.raises(LedgerError, match=r"max_jobs_per_worker \(1\)"):
+        pay(funded, "r2")
+    assert read_account(funded, DATA).max_jobs_per_worker == 2
+
+
+def test_the_sum_is_stated_for_what_every_loss_covers(funded):
+    assert read_account(funded, DATA).adjacency is None
+    assert pay(funded, "r1", loss(segments=True)).adjacency == ReplaceOrigin(segments=True).statement
+    assert pay(funded, "r2").adjacency == ReplaceOrigin().statement
+    assert list(Adjacency) == [ReplaceOrigin(segments=one).statement for one in (False, True)]
+
+
+def test_what_was_drawn_is_not_refunded_and_what_was_refunded_is_not_drawn(funded):
+    pay(funded, "r1")
+    pay(funded, "r2")
+    begin_drawing(funded, DATA, "r1")
+    assert [refund(funded, DATA, name) for name in ("r1", "r2", "r2", "none")] == [False, True, False, False]
+    assert read_account(funded, DATA).spent == (1, 0)
+    for name in ("r2", "none"):
+        with pytest.raises(LedgerError, match="nothing was drawn yet"):
+            begin_drawing(funded, DATA, name)
+    with pytest.raises(LedgerError, match="must not have been refunded"):
+        pay(funded, "r2")
+
+
+UNKNOWN = {
+    "a rule": {"rule": "zcdp"},
+    "a kind": {"kind": "gift"},
+    "the kind budget": {"kind": Kind.BUDGET},
+    "an adjacency": {"adjacency": "one worker is added"},
+    "no jobs": {"max_jobs_per_worker": 0},
+    "a negative loss": {"parts": [("table", 1, Fraction(-1), Fraction(0))]},
+    "no times": {"parts": [("table", 0, Fraction(1), Fraction(0))]},
+    "no parts": {"parts": []},
+    "a δ under rule pure": {"rule": "pure", "parts": [("table", 1, Fraction(1), Fraction(1, 10))]},
+}
+
+
+@pytest.mark.parametrize("change", UNKNOWN.values(), ids=UNKNOWN)
+def test_a_loss_that_cannot_be_added_up_is_refused(change):
+    usual = {"kind": Kind.RELEASE, "parts": [("table", 1, Fraction(1), Fraction(0))], "adjacency": Adjacency.ORIGIN,
+             "rule": "pdp", "max_jobs_per_worker": 1}  # fmt: skip
+    charge(**usual)
+    with pytest.raises(LedgerError):
+        charge(**usual | change)
+
+
+def test_several_parts_and_kinds_add_up(funded):
+    parts = [("histogram", 2, Fraction(1, 4), Fraction(0)), ("mean", 1, Fraction(1, 3), Fraction(1, 10**6))]
+    paid = charge(Kind.METRICS, parts, adjacency=Adjacency.ORIGIN, rule="dp", max_jobs_per_worker=1)
+    pay(funded, "m1", paid)
+    assert pay(funded, "q1", loss(0.5, kind=Kind.QUERY)).spent == (Fraction(4, 3), Fraction(1, 10**6))
+
+
+def test_a_damaged_text_is_not_an_entry():
+    """Another order of keys, a doubled key, more blanks: what was not written so was not hashed so."""
+    from synthmap.catalog.entries import read_body
+
+    text = Account("x").next(Kind.BUDGET, budget={"epsilon": "4", "delta": "0"}).body.to_json()
+    assert isinstance(read_body(text, "it"), Body)
+    wrong = [text.replace(",", ", ", 1), text.replace('"4"', '"8/2"'), text[:-1] + ',"job":null}', text + " ", "[]", "",
+             json.dumps(json.loads(text) | {"more": 1}), text.replace('"number":1', '"number":true')]  # fmt: skip
+    for one in wrong:
+        with pytest.raises(LedgerError, match="damaged"):
+            read_body(one, "it")
+
+
+def test_only_the_datasets_of_the_ledger_are_in_it(funded):
+    put_dataset(funded, Dataset("b", "B", (), (), "1"))
+    assert ledger_datasets(funded) == [DATA]
+
+
+RACE = """
+import sys
+from losses import CONTENT, loss
+from synthmap.catalog.database import open_catalog
+from synthmap.catalog.ledger import refund, spend, begin_drawing
+from synthmap.errors import BudgetExceededError, LedgerError
+catalog = open_catalog(sys.argv[1])
+print("ready", flush=True)
+sys.stdin.readline()
+won = []
+for name in sys.argv[3:]:
+    try:
+        if sys.argv[2] == "spend":
+            spend(catalog, "ri-2019", name, loss(1.0), CONTENT)
+            won.append(name)
+        elif sys.argv[2] == "refund":
+            won += [name] if refund(catalog, "ri-2019", name) else []
+        else:
+            begin_drawing(catalog, "ri-2019", name)
+            won.append(name)
+    except (BudgetExceededError, LedgerError):
+        pass
+print(" ".join(won))
+"""
+
+
+def race(database, helpers, *each):
+    """Let processes begin together; return what each of them won."""
+    started = [
+        subprocess.Popen([sys.executable, "-c", RACE, database, *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                         text=True, env={"PYTHONPATH": helpers, "PATH": ""})
+        for words in each
+    ]  # fmt: skip
+    assert [one.stdout.readline() for one in started] == ["ready\n"] * len(started)
+    for one in started:
+        one.stdin.write("go\n")
+        one.stdin.flush()
+    return [one.communicate(timeout=120)[0].split() for one in started]
+
+
+@pytest.fixture
+def helpers(repository):
+    return str(repository / "tests" / "helpers")
+
+
+def test_of_those_who_race_for_the_last_of_a_budget_just_so_many_win_as_it_pays_for(funded, database, helpers):
+    each = [["spend", *(f"{who}{i}" for i in range(4))] for who in "abc"]
+    won = race(database, helpers, *each)
+    assert sum(map(len, won)) == 4
+    catalog = open_catalog(database)
+    assert set(read_account(catalog, DATA).losses) == {name for one in won for name in one}
+    catalog.close()
+
+
+def test_a_refund_and_a_drawing_exclude_each_other(ready, database, helpers):
+    set_budget(ready, DATA, 100, 0)
+    names = [f"r{i}" for i in range(12)]
+    for name in names:
+        pay(ready, name)
+    refunded, drawn = race(database, helpers, ["refund", *names], ["draw", *reversed(names)])
+    assert sorted(refunded + drawn) == sorted(names)
+    assert read_account(ready, DATA).spent == (len(drawn), 0)

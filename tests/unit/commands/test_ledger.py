@@ -1,0 +1,132 @@
+"""`synthmap ledger` and `synthmap release --dataset`."""
+
+import json
+import sqlite3
+
+import pytest
+
+from synthmap.confidential.sample import write_sample
+
+STORE = "releases/.catalog/catalog.sqlite"
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("ledger") / "region"
+    write_sample(folder, workers=300, zones=60, destinations=10, seed=3)
+    return folder
+
+
+@pytest.fixture
+def region(made, one_object, tmp_path, monkeypatch):
+    """A registered dataset `ri` without a budget."""
+    monkeypatch.setenv("SYNTHMAP_CONFIDENTIAL_REGISTRY", str(tmp_path / "secret" / "registry.toml"))
+    one_object("datasets", "add", "ri", made / "spec.toml")
+    return made
+
+
+def release(region):
+    return ["release", region / "spec.toml", "--dataset=ri", "--store=releases", "--scheduler=threads"]
+
+
+def test_a_release_is_paid_for_shown_verified_and_exported(region, one_object, one_line, synthmap, tmp_path):
+    assert "must have a budget first" in one_line(*release(region))
+    assert one_object("ledger", "budget", "ri", "--epsilon=7", "--delta=1e-5")["epsilon"] == 7
+    assert "must be set once" in one_line("ledger", "budget", "ri", "--epsilon=8", "--delta=1e-5")
+    assert "budget ε = 7" in synthmap("ledger", "show")[1]
+    _, early, _ = synthmap("ledger", "export")
+    (tmp_path / "early.jsonl").write_text(early)
+
+    made = one_object(*release(region))
+    assert made["dataset"] == "ri"
+    (found,) = one_object("ledger", "show")["datasets"]
+    assert [(one["kind"], one["name"]) for one in found["entries"]] == [
+        ("budget", ""), ("release", made["release"]), ("drawing", made["release"])]  # fmt: skip
+    assert (found["spent"]["epsilon"], found["spent"]["delta"], found["tighter"]) == (4, 1e-6, None)
+    assert "at most what is left" in one_line(*release(region))
+    assert one_object("ledger", "show")["datasets"] == [found]
+
+    text = synthmap("ledger", "export")[1]
+    (tmp_path / "late.jsonl").write_text(text)
+    assert [json.loads(line)["hash"] for line in text.splitlines()] == [one["hash"] for one in found["entries"]]
+    for kept in ("early.jsonl", "late.jsonl"):
+        verified = one_object("ledger", "verify", f"--against={kept}")
+        assert verified == {"verified": True, "datasets": [{"dataset": "ri", "entries": 3, "head": found["head"]}]}
+    assert len(one_object("ledger", "export")["entries"]) == 3
+    assert "nothing was drawn yet" in one_line("ledger", "refund", "ri", made["release"])
+
+    with sqlite3.connect(STORE) as connection:  # written anew as a whole: only what was kept elsewhere can tell
+        connection.execute("delete from ledger where number > 1")
+        (first,) = connection.execute("select hash from ledger").fetchone()
+        connection.execute("update ledger_heads set entries = 1, hash = ?", [first])
+    assert "which a worker has seen" in one_line("ledger", "verify")
+    assert "which a worker has seen" in one_line(*release(region))
+    assert "must go on from late.jsonl" in one_line("ledger", "verify", "--against=late.jsonl", "--registry=none.toml")
+    assert one_object("ledger", "verify", "--against=early.jsonl", "--registry=none.toml")["verified"]
+    with sqlite3.connect(STORE) as connection:
+        connection.execute("delete from ledger")
+    for words in (["verify"], ["show"], ["export"], ["refund", "ri", "x"]):
+        assert "where it was last written" in one_line("ledger", *words)
+
+
+def test_a_failure_before_the_drawing_is_refunded_and_changed_data_may_then_be_used(
+    region, made, one_object, one_line, tmp_path
+):
+    own = tmp_path / "own"
+    own.mkdir()
+    for file in made.iterdir():
+        (own / file.name).write_bytes(file.read_bytes())
+    one_object("ledger", "budget", "ri", "--epsilon=4", "--delta=1e-6")
+    good = (own / "od.parquet").read_bytes()
+    (own / "od.parquet").write_bytes(good[:-100])
+    assert "od.parquet" in one_line(*release(own))
+    (found,) = one_object("ledger", "show")["datasets"]
+    assert [one["kind"] for one in found["entries"]] == ["budget", "release", "refund"]
+    assert found["spent"]["epsilon"] == 0
+    (own / "od.parquet").write_bytes(good)
+    assert one_object(*release(own))["dataset"] == "ri"
+
+
+def elsewhere(region, tmp_path):
+    """Return a copy of the spec in another directory."""
+    text = (region / "spec.toml").read_text()
+    for name in ("zones.parquet", "od.parquet"):
+        text = text.replace(f'"{name}"', f'"{region / name}"')
+    (tmp_path / "copy.toml").write_text(text)
+    return tmp_path / "copy.toml"
+
+
+def test_a_seed_is_refused_where_account_is_kept(region, one_object, one_line, tmp_path):
+    one_object("ledger", "budget", "ri", "--epsilon=4", "--delta=1e-6")
+    spec = elsewhere(region, tmp_path)
+    spec.write_text(spec.read_text() + "\n[run]\nseed = 1\n")
+    assert "run.seed (1) must be left out" in one_line("release", spec, *release(region)[2:])
+    assert len(one_object("ledger", "show")["datasets"][0]["entries"]) == 1
+
+
+def test_without_a_dataset_one_line_says_that_nobody_keeps_account(region, synthmap, tmp_path):
+    copy = elsewhere(region, tmp_path)
+    code, _, err = synthmap("release", copy, "--scheduler=threads")
+    assert (code, len(err.splitlines())) == (0, 1)
+    assert "no ledger keeps account" in err
+
+
+WRONG = {
+    "no dataset": ["ledger", "budget", "nobody", "--epsilon=1", "--delta=0"],
+    "no figure": ["ledger", "budget", "ri", "--epsilon=1"],
+    "a budget of nothing": ["ledger", "budget", "ri", "--epsilon=0", "--delta=0"],
+    "nan": ["ledger", "budget", "ri", "--epsilon=nan", "--delta=0"],
+    "show of nobody": ["ledger", "show", "nobody"],
+    "verify of nobody": ["ledger", "verify", "nobody"],
+    "a path": ["ledger", "show", "../ri"],
+    "refund of nothing": ["ledger", "refund", "ri", "x"],
+    "against nothing": ["ledger", "verify", "--against=none"],
+    "against something else": ["ledger", "verify", "--against=/etc/hostname"],
+    "a store without a dataset": ["release", "spec.toml", "--store=x"],
+    "a release of nobody's": ["release", "spec.toml", "--dataset=nobody", "--store=x"],
+}
+
+
+@pytest.mark.parametrize("words", WRONG.values(), ids=WRONG)
+def test_an_error_is_one_line(region, one_line, words):
+    one_line(*(region / word if word == "spec.toml" else word for word in words))
