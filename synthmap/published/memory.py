@@ -45,8 +45,11 @@ class Memory:
         with self._lock:
             return key in self._kept
 
-    def get(self, key: Hashable, make: Callable[[], Kept]) -> Kept:
-        """Return the value of `key`, made by `make` unless it is still kept; other keys are not held up."""
+    def get(self, key: Hashable, make: Callable[[], Kept], *, largest: int | None = None) -> Kept:
+        """Return the value of `key`, made by `make` unless it is still kept; other keys are not held up.
+
+        One of more than `largest` bytes (the limit, unless given) is handed out and not kept.
+        """
         with self._lock:
             if key in self._kept:
                 return cast(Kept, self._used(key))
@@ -58,7 +61,7 @@ class Memory:
             try:
                 value = make()
                 with self._lock:
-                    self._keep(key, value)
+                    self._keep(key, value, self.limit if largest is None else largest)
             finally:
                 with self._lock:
                     self._making.pop(key, None)
@@ -68,8 +71,8 @@ class Memory:
         self._kept.move_to_end(key)
         return self._kept[key]
 
-    def _keep(self, key: Hashable, value: Sized) -> None:
-        if value.nbytes > self.limit or key in self._kept:
+    def _keep(self, key: Hashable, value: Sized, largest: int) -> None:
+        if value.nbytes > largest or key in self._kept:
             return
         self._kept[key] = value
         self._bytes += value.nbytes

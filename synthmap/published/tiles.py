@@ -9,11 +9,10 @@ from typing import Literal
 
 import polars as pl
 
-from synthmap.published.memory import Memory
 from synthmap.published.places import ZONE
 from synthmap.published.store import OpenedRelease, unharmed
 from synthmap.published.tiles_areas import Areas, areas
-from synthmap.published.tiles_flows import rank_flows
+from synthmap.published.tiles_flows import RankedFlows, rank_flows
 from synthmap.published.tiles_grid import Tile
 from synthmap.published.tiles_layers import flow_tile, zone_tile
 from synthmap.published.tiles_shown import ShownFlows, show
@@ -23,8 +22,8 @@ from synthmap.published.tiles_units import Ladder, Units, grid_units, ladder
 Kind = Literal["flows", "origins", "destinations"]
 FLOWS = 1_000  # of a tile: more are a tangle that says nothing
 UNITS = 4_096  # zones of a tile
-_FINENESS = {"flows": 3, "origins": 6, "destinations": 6}  # a unit has 1/16, 1/64 of a tile's side to itself
-_RANKED = Memory(24 * 2**20)  # all flows of a level, for the zooms that show it; those of zones are too many to be kept
+_FINENESS = {"flows": 3, "origins": 6, "destinations": 6}  # a unit has 1/8, 1/64 of a tile's side to itself
+_RANKED = 24 * 2**20  # bytes up to which all flows of a level are kept for the next zoom; those of zones take more
 _TURN = threading.Lock()  # flows are put together for one caller at a time: it takes some hundred MB on the way
 
 
@@ -120,10 +119,13 @@ def _values(opened: OpenedRelease, kind: Kind, units: Units) -> pl.DataFrame:
 def _shown(opened: OpenedRelease, zoom: int, most: int) -> ShownFlows:
     """Return the flows shown at a zoom."""
 
+    def ranked(units: Units) -> RankedFlows:
+        key = (opened.etag, "tiles", "ranked", units.key)
+        make = lambda: rank_flows(stretches(opened, units.of_zone), units)  # noqa: E731
+        return opened.memory.get(key, make, largest=_RANKED)
+
     def make() -> ShownFlows:
-        units = _units(opened, "flows", zoom, most)
         with _TURN:
-            ranked = _RANKED.get((opened.etag, units.key), lambda: rank_flows(stretches(opened, units.of_zone), units))
-            return show(ranked, zoom, most)
+            return show(ranked(_units(opened, "flows", zoom, most)), zoom, most)
 
     return opened.memory.get((opened.etag, "tiles", "shown", zoom, most), make)

@@ -34,7 +34,9 @@ def stretches(opened: OpenedRelease, unit: NDArray[np.int32]) -> Iterator[Iterat
     stretch_of_run = stretch_of_unit[of_run]
     block_of_run = np.repeat(np.arange(len(table)), np.diff(table.index.first))
     stretches = np.unique(stretch_of_run)
-    uses = sum(np.bincount(np.unique(block_of_run[stretch_of_run == one]), minlength=len(table)) for one in stretches)
+    uses = np.zeros(len(table), np.int64)
+    for stretch in stretches:
+        uses[np.unique(block_of_run[stretch_of_run == stretch])] += 1
     for stretch in stretches:
         yield _pieces(table, np.flatnonzero(stretch_of_run == stretch), uses > 1)
 

@@ -82,6 +82,20 @@ def test_qgis_draws_nothing_where_nothing_is(draw, live_server, made_up):
     assert not any(pixels.values())
 
 
+def test_qgis_draws_from_behind_a_proxy_with_a_prefix(draw, proxied, odd):
+    found = described(proxied.address, odd, "destinations")
+    assert found["tiles"][0].startswith(f"{proxied.address}/collections/")
+    assert draw(found["tiles"][0], "proxied", found["bounds"])["areas"] > 50_000
+
+
+def test_qgis_draws_with_a_key_in_the_address_and_nothing_without(draw, live_keyed, odd):
+    server, key = live_keyed
+    found = httpx2.get(f"{server}/collections/{odd}.destinations/tiles/{GRID}/tilejson.json?token={key}").json()
+    assert key not in json.dumps(found)
+    assert draw(f"{found['tiles'][0]}?token={key}", "keyed", found["bounds"])["areas"] > 50_000
+    assert draw(found["tiles"][0], "keyless", found["bounds"])["areas"] == 0
+
+
 def test_gdal_reads_a_tile_with_its_ids_as_text(live_server, odd, tmp_path):
     if shutil.which("ogr2ogr") is None:
         pytest.skip("no ogr2ogr (Debian: gdal-bin)")

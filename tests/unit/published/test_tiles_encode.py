@@ -5,7 +5,7 @@ import numpy as np
 import polars as pl
 import pytest
 import shapely
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from synthmap.published import tiles_encode
@@ -40,6 +40,7 @@ def points(number):
     return point_commands(np.zeros((number, 2)), np.arange(number))
 
 
+@settings(deadline=None)
 @given(st.lists(st.lists(SPOT, min_size=1, max_size=3), min_size=1))
 def test_points_come_back_each_owner_with_all_its_parts(features):
     owner = np.repeat(np.arange(len(features)), [len(parts) for parts in features])
@@ -53,6 +54,7 @@ def test_points_come_back_each_owner_with_all_its_parts(features):
     assert [one["id"] for one in found] == list(range(len(features)))
 
 
+@settings(deadline=None)
 @given(
     st.lists(
         st.lists(st.tuples(SPOT, SPOT).filter(lambda ends: ends[0] != ends[1]), min_size=1, max_size=3), min_size=1
@@ -80,6 +82,7 @@ def test_polygons_come_back_with_their_holes():
     assert shapely.geometry.shape(one["geometry"]).equals(shape)
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(st.text(), st.integers(0, 2**53)), min_size=1))
 def test_properties_come_back_text_as_text(rows):
     names, counts = map(list, zip(*rows, strict=True))

@@ -5,7 +5,7 @@ from collections import Counter
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from synthmap.published import tiles_flows
@@ -34,6 +34,7 @@ def rows(flows):
 TWO = units([0, 1], [0, 1])
 
 
+@settings(deadline=None)
 @given(
     st.lists(st.tuples(st.integers(-1, 5), st.integers(0, 5), st.integers(1, 2**40)), max_size=40),
     st.lists(st.integers(0, 3), min_size=6, max_size=6),

@@ -61,7 +61,7 @@ def test_boxes_meet_tiles_round_the_globe():
 number = st.floats(-2, 2, allow_subnormal=False).map(lambda x: round(x, 3))
 
 
-@settings(max_examples=300)
+@settings(max_examples=300, deadline=None)
 @given(st.tuples(number, number, number, number))
 def test_what_of_a_line_lies_in_a_box(ends):
     line = np.array(ends).reshape(1, 2, 2)
