@@ -136,7 +136,8 @@ class PriorSpec(_Section):
     def _one_table(self) -> Self:
         if self.release is not None and self.table is not None:
             raise ValueError("prior.release and [prior.table] exclude each other")
-        if not self.public and self.model_fields_set & {"mixing", "unknown"}:
+        usual = {name: type(self).model_fields[name].default for name in ("mixing", "unknown")}
+        if not self.public and any(getattr(self, name) != value for name, value in usual.items()):
             raise ValueError("mixing and unknown are for prior.release or [prior.table]")
         return self
 

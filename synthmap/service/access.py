@@ -1,7 +1,6 @@
 """Who may do what. Dependencies for routers: ``dependencies=[Depends(reads)]``; below them, who is asking."""
 
 from collections.abc import Awaitable, Callable
-from functools import lru_cache
 from typing import Any
 
 from fastapi import Request
@@ -52,16 +51,10 @@ async def admitted(request: Request) -> None:
     """
     dependant = getattr(request.scope.get("route"), "dependant", None)
     calls = set() if dependant is None else _calls(dependant)
+    request.scope["state"]["for_curators"] = curates in calls
     for guard in _GUARDS:
         if guard in calls:
             await guard(request)
-
-
-@lru_cache(maxsize=512)
-def is_for_curators(route: Any) -> bool:
-    """Return whether only curators may use a route."""
-    dependant = getattr(route, "dependant", None)
-    return dependant is not None and curates in _calls(dependant)
 
 
 def _calls(dependant: Any) -> set[Any]:

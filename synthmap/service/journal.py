@@ -13,7 +13,6 @@ import structlog
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from synthmap.service.access import is_for_curators
 from synthmap.service.meters import Meters
 from synthmap.service.paths import OPEN
 from synthmap.service.problems import problem
@@ -62,7 +61,7 @@ class Journal:
                 )(scope, receive, watching)
         finally:
             seconds, route = time.perf_counter() - started, _template(scope)
-            if is_for_curators(scope.get("route")):  # who may read the counts is not to learn what curators do
+            if scope["state"].get("for_curators"):  # who may read the counts is not to learn what curators do
                 self._meters.end(method, CURATORS, 0, seconds)
             else:
                 self._meters.end(method, route, status, seconds)

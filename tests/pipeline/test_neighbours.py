@@ -108,10 +108,12 @@ def test_a_plan_is_made_from_the_same_for_both(neighbours, monkeypatch):
     """What a plan takes long over can tell nothing where it is given nothing else."""
     given = []
 
-    def spy(region, destination, headcount, settings):
+    def spy(region, destination, headcount, settings, known):
         zones = region.zones.ids.to_pylist()
-        given[-1].append((destination.tolist(), headcount.tolist(), zones, region.tree.cumulative.tolist(), settings))
-        return made(region, destination, headcount, settings)
+        given[-1].append(
+            (destination.tolist(), headcount.tolist(), zones, region.tree.cumulative.tolist(), settings, known)
+        )
+        return made(region, destination, headcount, settings, known)
 
     made = pipelines.partition.plan_destinations
     monkeypatch.setattr(pipelines.partition, "plan_destinations", spy)

@@ -346,3 +346,15 @@ def test_what_libraries_log_is_one_json_line_without_keys_and_texts_of_exception
     assert [line["faults"][0].split(":")[0] for line in lines[1:3]] == ["builtins.ValueError"] * 2
     assert "hunter2" not in result.stderr
     assert "S3cret" not in result.stderr
+
+
+def test_counts_tell_nobody_what_curators_do(client):
+    client.get("/jobs")
+    client.post("/processes/release/execution", json={"inputs": {}})
+    client.get("/healthz")
+    text = client.get("/metrics").text
+    assert 'route="/healthz"' in text
+    assert 'route="for curators"' in text
+    assert "jobs" not in text
+    assert "execution" not in text
+    assert 'status="401"' not in text

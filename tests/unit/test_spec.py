@@ -128,7 +128,7 @@ def test_numbers_have_ranges(read, line):
         ('release = "r"\nmixing = 0.96', "prior.mixing"),
         ('release = "r"\nunknown = "drop"', "prior.unknown"),
         ("mixing = 0.5", "mixing and unknown are for prior.release"),
-        ('unknown = "refuse"', "mixing and unknown are for prior.release"),
+        ('unknown = "leave out"', "mixing and unknown are for prior.release"),
         (
             'release = "r"\n[prior.table]\npath = "t"\norigin = "o"\ndestination = "d"\nvintage = "v"',
             "exclude each other",
