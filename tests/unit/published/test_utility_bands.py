@@ -7,7 +7,7 @@ import pytest
 
 from synthmap.geography.distance import great_circle_km
 from synthmap.geography.hierarchy import build_tree
-from synthmap.geography.prior import mass_below, prior_from
+from synthmap.geography.prior import NO_TABLE, PriorModel, mass_below, prior_from
 from synthmap.geography.sphere import arc_km, unit_vectors
 from synthmap.geography.zones import canonical
 from synthmap.published import utility_bands
@@ -38,7 +38,8 @@ def test_the_prior_of_each_band_is_that_of_the_mechanism():
         vintage="2026",
     )
     tree = build_tree(zones)
-    prior = prior_from(tree, unit_vectors(zones.longitude[:1], zones.latitude[:1])[0], 7.0, 2.0, 0.2)
+    point = unit_vectors(zones.longitude[:1], zones.latitude[:1])[0]
+    prior = prior_from(tree, PriorModel(7.0, 2.0, 0.2, 0.0, 5.0, NO_TABLE), point, 0)
     below = np.array([mass_below(prior, tree.cumulative, rank) for rank in range(len(zones) + 2)], float)
     points = unit_vectors(zones.longitude, zones.latitude)
     band = np.searchsorted(LENGTH_EDGES_KM, arc_km(points, points[0]), side="right") - 1
