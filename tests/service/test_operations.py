@@ -48,7 +48,7 @@ def test_head_is_get_without_a_body(client, made_up):
     wait_until_ready(client)
     checked = 0
     for path, got in answered(client, made_up):
-        if path == "/metrics":  # counts go on
+        if path == "/metrics" or path.endswith("/downloads"):  # counts go on; other processes make files meanwhile
             continue
         head = client.head(path, headers=got.request.headers)
         assert head.status_code == got.status_code, path
