@@ -129,7 +129,7 @@ class PriorSpec(_Section):
     strength: float = Field(default=5.0, gt=0, allow_inf_nan=False)
     release: Path | None = None
     table: PriorTableSpec | None = None
-    mixing: float = Field(default=0.75, gt=0, le=0.95)
+    mixing: float = Field(default=0.9, gt=0, le=0.95)
     unknown: Literal["refuse", "leave out"] = "refuse"
 
     @model_validator(mode="after")

@@ -1,8 +1,8 @@
 """Coarsening a destination's origin domain: a partition of every possible origin into cells.
 
 A cell is a range of ranks; k cells are k + 1 ascending boundaries from 0 to Z + 1, where rank Z is
-everywhere else. Both strategies split the most important range that can still be split, again and
-again. A range without prior mass is never a cell of its own, or noise would fill it: it belongs to a
+everywhere else. Here the heaviest range that can still be split is split, again and again; the other way is by distance
+(`distance_cells`). A range without prior mass is never a cell of its own, or noise would fill it: it belongs to a
 neighbour's.
 """
 
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from synthmap.compiled import compiled
 from synthmap.geography.distance import great_circle_km
 from synthmap.geography.hierarchy import ZoneTree
-from synthmap.geography.prior import Prior, mass_below, piece_at
+from synthmap.geography.prior import Prior, moment_below
 
 OWN_CELL = 0.5  # everywhere else is a cell of its own from this share of an average cell's mass on
 
@@ -36,16 +36,6 @@ class Splits(NamedTuple):
     mass: NDArray[np.int64]
     means: NDArray[np.float64]
     squares: NDArray[np.float64]
-
-
-@compiled
-def _moment_below(prior: Prior, mass: int, piece: int) -> float:
-    """Return the sum of mass × distance below a rank in `piece` that has `mass` below it."""
-    whole = prior.mass[piece + 1] - prior.mass[piece]
-    if piece >= prior.decay.size or whole == 0:
-        return float(prior.moment[min(piece, prior.decay.size)])
-    inside = (mass - prior.mass[piece]) / whole
-    return float(prior.moment[piece] + inside * (prior.moment[piece + 1] - prior.moment[piece]))
 
 
 @compiled
@@ -96,15 +86,15 @@ def _fill(splits: Splits, tree: ZoneTree, prior: Prior, point: NDArray[np.float6
             continue
         if measured:
             mean = value[depth, 0]
-            moment = _moment_below(prior, at, piece)
+            moment = moment_below(prior, at, piece)
             if low == last:
                 left_mean = great_circle_km(point, tree.centre[here + 1])
             else:
-                left_mean = (moment - _moment_below(prior, below, low)) / left
+                left_mean = (moment - moment_below(prior, below, low)) / left
             if piece == high:
                 right_mean = great_circle_km(point, tree.centre[right])
             else:
-                right_mean = (_moment_below(prior, below + mass, high) - moment) / (mass - left)
+                right_mean = (moment_below(prior, below + mass, high) - moment) / (mass - left)
             value[depth + 1, 0] = left_mean + right_mean - mean
             value[depth + 1, 1] = left * left_mean**2 + (mass - left) * right_mean**2 - mass * mean**2
             value[depth, 0], value[depth + 2, 0] = right_mean, left_mean
@@ -208,147 +198,6 @@ def survey_by_mass(
     means, squares = np.cumsum(means), np.cumsum(squares)
     inside = np.maximum(0.0, prior.variance_km2 - squares / total)
     return inside, (prior.mean_km + means) / wanted - prior.mean_km
-
-
-@compiled
-def _push(keys: NDArray[np.float64], items: NDArray[np.int64], size: int, key: float, item: int) -> int:
-    """Add to the max-heap (ties: the smaller item first) and return its new size."""
-    at = size
-    while at:
-        above = (at - 1) // 2
-        if keys[above] > key or (keys[above] == key and items[above] < item):
-            break
-        keys[at], items[at] = keys[above], items[above]
-        at = above
-    keys[at], items[at] = key, item
-    return size + 1
-
-
-@compiled
-def _pop(keys: NDArray[np.float64], items: NDArray[np.int64], size: int) -> tuple[float, int]:
-    """Remove and return the largest (key, item); the caller lowers its size by one."""
-    top = keys[0], items[0]
-    key, item = keys[size - 1], items[size - 1]
-    at = 0
-    while True:
-        child = 2 * at + 1
-        if child >= size - 1:
-            break
-        other = child + 1
-        if other < size - 1 and (
-            keys[other] > keys[child] or (keys[other] == keys[child] and items[other] < items[child])
-        ):
-            child = other
-        if key > keys[child] or (key == keys[child] and item < items[child]):
-            break
-        keys[at], items[at] = keys[child], items[child]
-        at = child
-    keys[at], items[at] = key, item
-    return top
-
-
-@compiled
-def split_by_distance(
-    tree: ZoneTree, prior: Prior, point: NDArray[np.float64], finest: int, most: int
-) -> tuple[NDArray[np.int64], float, float]:
-    """Return the boundaries that distance coarsening draws, and what they do to distances.
-
-    The nearest unit gives way to its children of the next finer level, level by level; a unit whose children would
-    pass `most` cells stays whole, and the next nearest is tried. A unit's place is the weighted mean of its zones'
-    internal points.
-
-    Parameters
-    ----------
-    tree, prior
-        Public.
-    point : ndarray of float64, shape (3,)
-        Unit vector of the destination.
-    finest : int
-        Index in `tree.level_start` of the finest level a cell may have.
-    most : int
-        Largest number of map cells.
-
-    Returns
-    -------
-    boundaries : ndarray of int64
-        Ascending. None where the coarsest level has more than `most` units.
-    inside, pull : float
-        See `survey_by_mass`.
-    """
-    boundaries = np.empty(max(most - 1, 0), np.int64)
-    count = 0
-    if tree.level_start[0].size - 1 > most:
-        return boundaries[:0], prior.variance_km2, 0.0
-    cells, means, squares = 0, 0.0, 0.0
-    keys = np.empty(most + 1)
-    items = np.empty(most + 1, np.int64)
-    size = 0
-    for level in range(finest + 1):
-        starts = tree.level_start[level]
-        next_keys = np.empty(most + 1)
-        next_items = np.empty(most + 1, np.int64)
-        next_size = 0
-        first, last = 0, starts.size - 1
-        while True:
-            if level > 0:
-                if size == 0:
-                    break
-                _, parent = _pop(keys, items, size)
-                size -= 1
-                first = np.searchsorted(starts, tree.level_start[level - 1][parent])
-                last = np.searchsorted(starts, tree.level_start[level - 1][parent + 1])
-                if count + last - first > most:
-                    continue
-                one, mean, square = _unit(tree, prior, point, level - 1, parent)
-                cells, means, squares = cells - one, means - mean, squares - square
-            for unit in range(first, last):
-                if unit > first:
-                    boundaries[count] = starts[unit]
-                    count += 1
-                km = great_circle_km(point, tree.level_centre[level][unit])
-                next_size = _push(next_keys, next_items, next_size, -km, unit)
-                one, mean, square = _unit(tree, prior, point, level, unit)
-                cells, means, squares = cells + one, means + mean, squares + square
-            if level == 0:
-                break
-        keys, items, size = next_keys, next_items, next_size
-    total = mass_below(prior, tree.cumulative, tree.cumulative.size - 1)
-    inside = max(0.0, prior.variance_km2 + prior.mean_km**2 - squares / total)
-    kept = _without_massless(tree, prior, np.sort(boundaries[:count]))
-    return kept, inside, means / cells - prior.mean_km
-
-
-@compiled
-def _unit(tree: ZoneTree, prior: Prior, point: NDArray[np.float64], level: int, unit: int) -> tuple[int, float, float]:
-    """Return (1, mean distance in km, prior mass × its square) of a unit; zeros where it has no mass."""
-    low, high = tree.level_start[level][unit], tree.level_start[level][unit + 1]
-    mass = mass_below(prior, tree.cumulative, high) - mass_below(prior, tree.cumulative, low)
-    if mass == 0:
-        return 0, 0.0, 0.0
-    first = piece_at(prior.start, low, prior.decay.size - 1)
-    last = piece_at(prior.start, high - 1, prior.decay.size - 1)
-    if first == last:
-        mean = great_circle_km(point, tree.level_centre[level][unit])
-    else:
-        below = mass_below(prior, tree.cumulative, low)
-        mean = (_moment_below(prior, below + mass, last) - _moment_below(prior, below, first)) / mass
-    return 1, mean, mass * mean * mean
-
-
-@compiled
-def _without_massless(tree: ZoneTree, prior: Prior, boundaries: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return ascending boundaries without those beside a range that has no prior mass."""
-    kept = np.empty_like(boundaries)
-    count = 0
-    below = 0
-    whole = mass_below(prior, tree.cumulative, tree.cumulative.size - 1)
-    for boundary in boundaries:
-        mass = mass_below(prior, tree.cumulative, boundary)
-        if below < mass < whole:
-            kept[count] = boundary
-            count += 1
-            below = mass
-    return kept[:count]
 
 
 @compiled

@@ -128,6 +128,13 @@ def table_workers(model: PriorModel, destination: int) -> int:
 
 
 @compiled
+def table_share(model: PriorModel, destination: int) -> float:
+    """Return the share of a destination's prior that comes from the public table."""
+    workers = table_workers(model, destination)
+    return float(model.mixing * workers / (workers + model.strength)) if workers else 0.0
+
+
+@compiled
 def _pieces(tree: ZoneTree, point: NDArray[np.float64], nodes: NDArray[np.int64]) -> int:
     """Fill `nodes` with the nodes that are pieces, in the order of ranks; return how many, or −1 if they do not fit."""
     found = 0
@@ -157,8 +164,8 @@ def prior_from(tree: ZoneTree, model: PriorModel, point: NDArray[np.float64], de
     row, last = 0, 0
     if table.first.size:
         row, last = table.first[destination], table.first[destination + 1]
-    workers = table.workers[row:last].sum()
-    share = model.mixing * workers / (workers + model.strength) if workers else 0.0
+    workers = table_workers(model, destination)
+    share = table_share(model, destination)
     units = _units(tree, model, share)
     capacity = 2048
     nodes = np.empty(capacity, np.int64)
@@ -249,6 +256,16 @@ def mass_below(prior: Prior, cumulative: NDArray[np.int64], rank: int) -> int:
     if piece < pieces:
         below += prior.decay[piece] * (cumulative[rank] - cumulative[prior.start[piece]])
     return int(below)
+
+
+@compiled
+def moment_below(prior: Prior, mass: int, piece: int) -> float:
+    """Return the sum of mass × distance below a rank in `piece` that has `mass` below it."""
+    whole = prior.mass[piece + 1] - prior.mass[piece]
+    if piece >= prior.decay.size or whole == 0:
+        return float(prior.moment[min(piece, prior.decay.size)])
+    inside = (mass - prior.mass[piece]) / whole
+    return float(prior.moment[piece] + inside * (prior.moment[piece + 1] - prior.moment[piece]))
 
 
 @compiled

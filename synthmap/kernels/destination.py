@@ -7,9 +7,9 @@ from synthmap.compiled import compiled
 from synthmap.geography.coarsening import (
     cell_bounds,
     has_own_cell,
-    split_by_distance,
     split_by_mass,
 )
+from synthmap.geography.distance_cells import split_by_distance
 from synthmap.geography.hierarchy import ZoneTree
 from synthmap.geography.prior import Prior, PriorModel, elsewhere_share_of, mass_below, prior_from, rank_at
 from synthmap.kernels.bounded import KEEP_UNITS, uniform_below
@@ -31,10 +31,8 @@ def coarsen(
     share = elsewhere_share_of(prior)
     most = cells - 1 if has_own_cell(share, cells) else cells
     if finest < 0:
-        boundaries = split_by_mass(tree, prior, most)
-    else:
-        boundaries = split_by_distance(tree, prior, point, finest, most)[0]
-    return cell_bounds(boundaries, cells, zones, share)
+        return cell_bounds(split_by_mass(tree, prior, most), cells, zones, share)
+    return cell_bounds(split_by_distance(tree, prior, point, finest, most), cells, zones, share)
 
 
 @compiled

@@ -22,6 +22,8 @@ from synthmap.spec import Spec
 
 LADDER = (1, 2, 4, 8, 16, 32, 64, 96, 128, 192, 256, 384, 512, 768, 1024, 1536, 2048)
 _HEAVIEST_PRIOR_SHARE = 0.98  # domains where the prior weighs more are next to never better than coarser ones
+_FIRST_LOOK = 2  # cells for each worker (and 32 more) that are looked at first; more only where those do best
+_TO_CELLS = 2**24  # more than cells can be
 _FEWEST_BY_DISTANCE = 16  # distance cells that stand beside those by prior mass have at least as many
 
 
@@ -197,19 +199,36 @@ def plan_destinations(
         If no noise level meets the settings.
     """
     asked, finest = _candidates(settings, len(region.zones) + 1)
-    found = survey(
-        region.tree,
-        model_of(settings, table),
-        region.points(destination),
-        destination,
-        asked,
-        finest,
-        _most(settings, headcount, asked),
-    )
-    pairs, inverse = np.unique(
-        np.stack([np.repeat(headcount, asked.size), found.cells.ravel()]), axis=1, return_inverse=True
-    )
-    calibrated = [_calibrate(settings, n, k) for n, k in pairs.T.tolist()]
+    most = _most(settings, headcount, asked)
+    model = model_of(settings, table)
+    first = most
+    if settings.finest < 0 and not settings.cells:
+        first = np.minimum(most, asked[np.searchsorted(asked, _FIRST_LOOK * (headcount + 32), side="right") - 1])
+    plan = _best(region, model, destination, headcount, settings, asked, finest, first)
+    edge = np.flatnonzero((first < most) & (plan.cells_asked == first))
+    if not edge.size:
+        return plan
+    finer = _best(region, model, destination[edge], headcount[edge], settings, asked, finest, most[edge])
+    columns = {field.name: getattr(plan, field.name).copy() for field in fields(Plan)}
+    for name, column in columns.items():
+        column[edge] = getattr(finer, name)
+    return Plan(**columns)
+
+
+def _best(
+    region: Region,
+    model: PriorModel,
+    destination: NDArray[np.int32],
+    headcount: NDArray[np.int64],
+    settings: PlanSettings,
+    asked: NDArray[np.int64],
+    finest: NDArray[np.int64],
+    most: NDArray[np.int64],
+) -> Plan:
+    """Return for each destination the candidate of at most `most` cells that is predicted to err least."""
+    found = survey(region.tree, model, region.points(destination), destination, asked, finest, most)
+    distinct, inverse = np.unique(headcount[:, None] * _TO_CELLS + found.cells, return_inverse=True)
+    calibrated = [_calibrate(settings, *divmod(pair, _TO_CELLS)) for pair in distinct.tolist()]
     inverse = inverse.reshape(found.cells.shape)
     alpha = np.array([float(calibration.alpha) for calibration, _ in calibrated])[inverse]
     errors = predicted_errors(headcount, alpha * found.cells * float(settings.segments), found)

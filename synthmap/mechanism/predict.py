@@ -6,9 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synthmap.compiled import compiled
-from synthmap.geography.coarsening import has_own_cell, split_by_distance, survey_by_mass
+from synthmap.geography.coarsening import has_own_cell, survey_by_mass
+from synthmap.geography.distance_cells import distance_units, survey_by_distance
 from synthmap.geography.hierarchy import ZoneTree
-from synthmap.geography.prior import PriorModel, elsewhere_share_of, prior_from, table_workers
+from synthmap.geography.prior import PriorModel, elsewhere_share_of, prior_from, table_share, table_workers
 
 _WORTH = 0.5  # of a worker in the public table, which may be synthetic: a draw of a draw
 
@@ -65,22 +66,23 @@ def survey(
     ones, zeros, rows = np.ones(size, np.int64), np.zeros(size), np.empty(len(points))
     found = Survey(ones, ones.copy(), zeros, zeros.copy(), rows, rows.copy())
     inhabited = (np.diff(tree.cumulative) > 0).sum()
+    nothing = distance_units(tree, points[0], 0)
     wanted, column = np.empty(asked.size, np.int64), np.empty(asked.size, np.int64)
     for d in range(len(points)):
         prior = prior_from(tree, model, points[d], destination[d])
         share = elsewhere_share_of(prior)
         found.variance[d] = prior.variance_km2
-        found.strength[d] = model.strength + _WORTH * model.mixing * table_workers(model, destination[d])
+        found.strength[d] = _strength(model, destination[d])
         homes = inhabited + _homes_of_the_table_alone(tree, model, destination[d])
+        units = distance_units(tree, points[d], finest.max()) if finest.max() >= 0 else nothing
         by_mass = 0
         for i in range(asked.size):
             if asked[i] > most[d]:
                 continue
             own = 1 if has_own_cell(share, asked[i]) else 0
             if finest[i] >= 0:
-                boundaries, left, moved = split_by_distance(tree, prior, points[d], finest[i], asked[i] - own)
-                found.parts[d, i] = boundaries.size + 1
-                found.inside[d, i], found.pull[d, i] = left, moved
+                parts, left, moved = survey_by_distance(tree, prior, points[d], units, asked[i] - own)
+                found.parts[d, i], found.inside[d, i], found.pull[d, i] = parts, left, moved
             else:
                 found.parts[d, i] = min(asked[i] - own, homes)
                 wanted[by_mass], column[by_mass] = found.parts[d, i], i
@@ -91,6 +93,18 @@ def survey(
             for i in range(by_mass):
                 found.inside[d, column[i]], found.pull[d, column[i]] = inside[i], pull[i]
     return found
+
+
+@compiled
+def _strength(model: PriorModel, destination: int) -> float:
+    """Return how many workers a destination's prior is worth.
+
+    Where the table has the share w of it, what is left of a misfit is (1 − w)² of the decay's and w² of the table's.
+    """
+    share = table_share(model, destination)
+    known = _WORTH * table_workers(model, destination)
+    misfit = (1.0 - share) ** 2 / (1.0 + model.strength) + share**2 / (1.0 + known)
+    return 1.0 / misfit - 1.0
 
 
 @compiled

@@ -65,7 +65,7 @@ def rows(table):
 def test_a_table_is_summed_sorted_and_named(line, table_spec, tmp_path, name):
     table, source = read_prior_table(table_spec(FLOWS, name), line)
     assert rows(table) == [(0, 3, 2), (2, 0, 3), (2, 1, 5)]
-    assert (source.kind, source.name, source.workers, source.mixing) == ("table", name, 10, 0.75)
+    assert (source.kind, source.name, source.workers, source.mixing) == ("table", name, 10, 0.9)
     assert source.sha256 == hashlib.sha256((tmp_path / name).read_bytes()).hexdigest()
     assert source.statement == "declared public by the curator"
 

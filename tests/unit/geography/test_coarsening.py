@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from synthmap.geography.coarsening import (
     cell_bounds,
     has_own_cell,
-    split_by_distance,
     split_by_mass,
     survey_by_mass,
 )
 from synthmap.geography.distance import great_circle_km
+from synthmap.geography.distance_cells import distance_units, split_by_distance, survey_by_distance
 from synthmap.geography.prior import NO_TABLE, PriorModel, elsewhere_share_of, mass_below, prior_from
 from synthmap.kernels.destination import coarsen
 
@@ -127,7 +127,9 @@ def test_distance_cells_are_surveyed_alike(town, here):
     km = np.array([great_circle_km(point, p) for p in places])
     mass = np.diff([mass_below(prior, town.tree.cumulative, r) for r in range(len(km) + 1)]).astype(float)
     for finest, most in ((0, 4), (1, 11), (2, 60), (2, 500)):
-        boundaries, left, moved = split_by_distance(town.tree, prior, point, finest, most)
+        boundaries = split_by_distance(town.tree, prior, point, finest, most)
+        cells, left, moved = survey_by_distance(town.tree, prior, point, distance_units(town.tree, point, finest), most)
+        assert cells == boundaries.size + 1
         cell = np.searchsorted(boundaries, np.arange(len(km)), side="right")
         mean = np.bincount(cell, mass * km) / np.bincount(cell, mass)
         exact = np.average((km - mean[cell]) ** 2, weights=mass)
@@ -138,7 +140,7 @@ def test_distance_cells_are_surveyed_alike(town, here):
 def test_distance_keeps_near_tracts_and_far_counties(town, here):
     point, prior = here
     levels = town.tree.level_start
-    bounds = np.sort(np.append(split_by_distance(town.tree, prior, point, 1, 11)[0], [0, len(town.zones)]))
+    bounds = np.sort(np.append(split_by_distance(town.tree, prior, point, 1, 11), [0, len(town.zones)]))
     whole = [
         c
         for c in range(4)
@@ -164,7 +166,7 @@ def test_distance_coarsening_orders_by_great_circle_distance_to_weighted_points(
     tracts = town.tree.level_start[1]
     inside = tracts[(tracts >= starts[nearest]) & (tracts < starts[nearest + 1])]
     room = len(starts) - 1 + len(inside) - 1
-    bounds = set(split_by_distance(town.tree, prior, point, 1, room)[0].tolist())
+    bounds = set(split_by_distance(town.tree, prior, point, 1, room).tolist())
     assert set(inside[1:].tolist()) <= bounds
 
 

@@ -2,7 +2,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from synthmap.geography.coarsening import split_by_distance
+from synthmap.geography.distance_cells import split_by_distance
 from synthmap.geography.prior import NO_TABLE, PriorModel, prior_from
 from synthmap.geography.region import make_region, open_region, write_region
 from synthmap.geography.zones import canonical
@@ -31,7 +31,7 @@ def test_any_number_of_levels_survives_its_files(tmp_path, levels):
             assert np.array_equal(here, there)
     point = region.points(np.array([0]))[0]
     prior = prior_from(back.tree, PriorModel(4.0, 2.0, 0.0, 0.0, 5.0, NO_TABLE), point, 0)
-    boundaries, _, _ = split_by_distance(back.tree, prior, point, levels, 20)
+    boundaries = split_by_distance(back.tree, prior, point, levels, 20)
     assert boundaries.size == 19
 
 

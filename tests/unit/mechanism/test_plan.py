@@ -5,11 +5,12 @@ import pytest
 
 from synthmap.errors import ConfigurationError, PrivacyParameterError
 from synthmap.geography.distance import great_circle_km
-from synthmap.geography.prior import NO_TABLE, mass_below, prior_from
+from synthmap.geography.prior import NO_TABLE, PriorTable, mass_below, prior_from
 from synthmap.kernels.bounded import KEEP_UNITS
 from synthmap.kernels.stream import seeded_stream
 from synthmap.mechanism.dirichlet import Counts, loss, synthesize
 from synthmap.mechanism.plan import LADDER, Plan, PlanSettings, model_of, plan_destinations, settings_of
+from synthmap.mechanism.predict import survey
 from synthmap.privacy.calibration import minimum_alpha
 from synthmap.privacy.rule import Rule
 from synthmap.spec import Spec
@@ -202,3 +203,18 @@ def test_the_planner_works_with_distance_coarsening(town, finest):
     assert plan.cells.max() > 1
     coarse = plan_destinations(town, PLACES, HEADCOUNT, replace(SETTINGS, finest=finest, cells=4))
     assert (coarse.cells == 4).all()
+
+
+def test_a_public_table_makes_the_prior_worth_more_workers(town):
+    origins = np.arange(100, 140, dtype=np.int32)
+    first = np.zeros(len(town.zones) + 1, np.int64)
+    first[201:] = origins.size  # all of destination 200
+    known = PriorTable(first, origins, np.full(origins.size, 25))
+    places = np.array([199, 200], np.int32)
+    one = np.array([1], np.int64)
+    for mixing in (0.9, 0.5):
+        model = model_of(replace(SETTINGS, mixing=mixing), known)
+        found = survey(town.tree, model, town.points(places), places, one, one - 2, np.ones(2, np.int64))
+        share = mixing * 1000 / 1005
+        misfit = (1 - share) ** 2 / 6 + share**2 / 501
+        assert found.strength == pytest.approx([5.0, 1 / misfit - 1])
