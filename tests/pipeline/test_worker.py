@@ -16,7 +16,7 @@ from pipelines.jobs.published import published
 from pipelines.release import release
 from synthmap.catalog.claims import ClaimLostError, may_publish
 from synthmap.catalog.jobs import dismiss
-from synthmap.errors import ReleaseError
+from synthmap.errors import CatalogError, ReleaseError
 from synthmap.release.verify import verify
 from synthmap.spec import read_spec
 
@@ -102,13 +102,27 @@ def test_a_job_whose_process_was_killed_is_tried_again(site):
     assert list(site.scratch.iterdir()) == []
 
 
+def freeze(site, processes):
+    """Suspend processes at a moment when none of them holds the catalog: whoever freezes in a write keeps others out."""
+    while True:
+        for process in processes:
+            process.suspend()
+        try:
+            with site.catalog.write() as session:
+                session.execute(text("select 1"))
+        except CatalogError:
+            for process in processes:
+                process.resume()
+        else:
+            return
+
+
 def test_a_frozen_worker_that_wakes_disturbs_nothing(site):
     job = site.submit()
     zombie = site.worker()
     site.reach(MOMENTS["a part is drawn"])
     asleep = [psutil.Process(zombie.pid), *sites.children(zombie)]
-    for process in asleep:
-        process.suspend()
+    freeze(site, asleep)
     assert site.work() == {"successful": 1}
     done, manifest = site.job(job), (site.store / job.release / "manifest.json").read_bytes()
     for process in asleep:
@@ -182,7 +196,7 @@ def test_a_process_that_does_not_end_when_told_is_killed(site):
     worker = site.worker("--once", GRACE_SECONDS="0.5")
     site.reach(MOMENTS["the table is read"])
     (process,) = sites.children(worker)
-    process.suspend()
+    freeze(site, [process])
     dismiss(site.catalog, job.id)
     assert json.loads(worker.communicate(timeout=240)[0])["dismissed"] == 1
     assert not process.is_running()

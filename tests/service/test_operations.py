@@ -54,6 +54,8 @@ def test_head_is_get_without_a_body(client, made_up):
         assert head.status_code == got.status_code, path
         assert head.content == b""
         varying = {"x-request-id", "date"}
+        if b"timeStamp" in got.content:  # compressed, the time takes more bytes at one moment than at another
+            varying.add("content-length")
         if got.status_code < 400:  # a problem holds the id of its request
             assert {k: v for k, v in head.headers.items() if k not in varying} == {
                 k: v for k, v in got.headers.items() if k not in varying
