@@ -24,6 +24,12 @@ def key_of(request: Request) -> Key | None:
     return found
 
 
+def is_curator(request: Request) -> bool:
+    """Return whether a curator sent the request."""
+    key = key_of(request)
+    return key is not None and key.role is Role.CURATOR
+
+
 async def reads(request: Request) -> None:
     """Let readers pass: anyone where reading is anonymous, else whoever has a key."""
     if not request.app.state.service.settings.anonymous:

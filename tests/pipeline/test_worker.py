@@ -103,7 +103,7 @@ def test_a_job_whose_process_was_killed_is_tried_again(site):
 
 
 def freeze(site, processes):
-    """Suspend processes at a moment when none of them holds the catalog: whoever freezes in a write keeps others out."""
+    """Suspend processes when none of them is writing to the catalog: one that freezes there keeps all others out."""
     while True:
         for process in processes:
             process.suspend()

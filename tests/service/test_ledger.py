@@ -30,7 +30,9 @@ def catalog(client):
 def test_anybody_reads_budget_sum_rest_and_entries(client, catalog):
     answer = client.get("/ledger")
     assert (answer.status_code, answer.headers["cache-control"]) == (200, "no-store")
-    a, b = answer.json()["datasets"]
+    hidden = [one["name"] for one in answer.json()["datasets"][0]["entries"]]
+    assert hidden == ["", *["(not published)"] * 4]
+    a, b = client.get("/ledger", headers=bearer(client, Role.CURATOR)).json()["datasets"]
     assert (a["dataset"], a["title"], b["dataset"], b["title"]) == ("a", "A", "b", "<b>B</b> é")
     assert (a["budget"], a["spent"]) == ({"epsilon": 4, "delta": 1e-4}, {"epsilon": 0.2, "delta": 2e-5})
     assert a["left"]["epsilon"] == pytest.approx(3.8)
@@ -46,6 +48,11 @@ def test_anybody_reads_budget_sum_rest_and_entries(client, catalog):
     ]
     assert a["entries"][1]["exact"][0] == "3602879701896397/18014398509481984"
     assert (b["budget"], b["entries"], b["spent"]["epsilon"], b["left"]["epsilon"]) == (None, [], 0, 0)
+
+
+def test_a_release_has_a_name_for_everybody_once_it_is_published(client, catalog, made_up):
+    spend(catalog, "a", made_up, loss(0.5, jobs=2), CONTENT, job=JOB)
+    assert client.get("/ledger").json()["datasets"][0]["entries"][-1]["name"] == made_up
 
 
 def test_marks_of_files_and_jobs_are_not_in_it(client, catalog):

@@ -8,7 +8,7 @@ import tomllib
 
 import pytest
 
-from synthmap import __version__, cli
+from synthmap import __version__
 from synthmap.release.verify import verify
 from synthmap.spec import Spec
 
@@ -16,39 +16,10 @@ CALIBRATE = {"headcount": 1000, "cells": 250, "epsilon": 4, "delta": 1e-5}
 ICDE = {"headcount": 1_000_000, "cells": 10_000, "ratio": 5, "delta": 1e-6, "epsilon": None}
 
 
-@pytest.fixture
-def synthmap(monkeypatch, capfd):
-    """Run `synthmap …` in this process; return (exit code, stdout, stderr)."""
-
-    def run(*words):
-        monkeypatch.setattr(sys, "argv", ["synthmap", *map(str, words)])
-        code = 0
-        try:
-            cli.main()
-        except SystemExit as end:
-            code = end.code or 0
-        return code, *capfd.readouterr()
-
-    return run
-
-
 def calibrate(**changes):
     """The words of `synthmap calibrate`; None leaves an option out."""
     options = {key: value for key, value in (CALIBRATE | changes).items() if value is not None}
     return ["calibrate", *(f"--{key.replace('_', '-')}={value}" for key, value in options.items())]
-
-
-@pytest.fixture
-def one_object(synthmap):
-    """Run a command with --json and return the only thing on its stdout."""
-
-    def run(*words):
-        code, out, err = synthmap(*words, "--json")
-        assert (code, err) == (0, "")
-        assert len(out.splitlines()) == 1
-        return json.loads(out)
-
-    return run
 
 
 class TestCalibrate:

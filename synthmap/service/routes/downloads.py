@@ -17,7 +17,7 @@ from synthmap.release.manifest import MANIFEST
 from synthmap.service.access import reads
 from synthmap.service.context import ReleaseDep, Service, ServiceDep
 from synthmap.service.files import answer_file
-from synthmap.service.formats import JSON, PARQUET
+from synthmap.service.formats import JSON, PARQUET, json_only
 from synthmap.service.links import href, link
 from synthmap.service.making import Making
 from synthmap.service.problems import Problem
@@ -28,7 +28,7 @@ _PATIENCE = 0.8  # of the time that a request may take: then the answer says tha
 _KINDS = {".parquet": PARQUET, ".json": JSON}
 
 
-@router.get("/releases/{release}/downloads", summary="Files of a release")
+@router.get("/releases/{release}/downloads", summary="Files of a release", dependencies=[Depends(json_only)])
 def list_downloads(request: Request, opened: ReleaseDep, service: ServiceDep) -> dict[str, Any]:
     """Return the files that can be had: as published, made already, made on request, or made by a job."""
     by_job = count_rows(opened) > service.settings.export_rows_maximum

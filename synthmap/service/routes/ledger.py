@@ -1,5 +1,6 @@
 """The ledger, as far as it is public: what was spent on each dataset, of which budget, for which release."""
 
+from dataclasses import replace
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query, Request, Response
@@ -7,9 +8,9 @@ from pydantic import BaseModel
 
 from synthmap.catalog.datasets import Dataset, find_dataset, list_datasets
 from synthmap.catalog.ledger import read_account
-from synthmap.catalog.ledger_view import LedgerSummary, summary
+from synthmap.catalog.ledger_view import LedgerEntry, LedgerSummary, summary
 from synthmap.errors import LedgerError
-from synthmap.service.access import reads
+from synthmap.service.access import is_curator, reads
 from synthmap.service.context import Service, ServiceDep
 from synthmap.service.formats import JSON, json_only
 from synthmap.service.links import link
@@ -23,6 +24,9 @@ class DamagedLedger(BaseModel):
     dataset: str
     title: str
     damaged: str
+
+
+UNPUBLISHED = "(not published)"
 
 
 class Ledger(BaseModel):
@@ -39,15 +43,27 @@ def ledger(
     service: ServiceDep,
     dataset: Annotated[str | None, Query(description="Only this dataset.")] = None,
 ) -> Ledger:
-    """Return budget, what was spent and what is left of every dataset, with all entries of its ledger."""
+    """Return budget, what was spent and what is left of every dataset, with all entries of its ledger.
+
+    Who is no curator learns the name of a release when it is published, not when it is paid for.
+    """
     response.headers["Cache-Control"] = "no-store"
     known = list_datasets(service.catalog) if dataset is None else [find_dataset(service.catalog, dataset)]
+    published = None if is_curator(request) else set(service.releases.ids())
     this = link(request, "self", JSON, "This document", "ledger", dataset=dataset)
-    return Ledger(datasets=[_told(service, one) for one in known], links=[this])
+    return Ledger(datasets=[_told(service, one, published) for one in known], links=[this])
 
 
-def _told(service: Service, dataset: Dataset) -> LedgerSummary | DamagedLedger:
+def _told(service: Service, dataset: Dataset, published: set[str] | None) -> LedgerSummary | DamagedLedger:
     try:
-        return summary(read_account(service.catalog, dataset.id), dataset.title)
+        found = summary(read_account(service.catalog, dataset.id), dataset.title)
+        return (
+            found if published is None else replace(found, entries=[_public(one, published) for one in found.entries])
+        )
     except LedgerError as fault:
         return DamagedLedger(dataset=dataset.id, title=dataset.title, damaged=str(fault))
+
+
+def _public(entry: LedgerEntry, published: set[str]) -> LedgerEntry:
+    """Return an entry without the name of what is not published."""
+    return entry if not entry.name or entry.name in published else replace(entry, name=UNPUBLISHED)

@@ -2,6 +2,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from plansettings import plan_settings
 
 from synthmap.errors import PrivacyParameterError
 from synthmap.geography.region import make_region
@@ -9,7 +10,7 @@ from synthmap.geography.zones import Zones
 from synthmap.kernels.stream import seeded_stream
 from synthmap.mechanism import dirichlet
 from synthmap.mechanism.dirichlet import Counts, loss, synthesize
-from synthmap.mechanism.plan import PlanSettings, plan_destinations
+from synthmap.mechanism.plan import plan_destinations
 from synthmap.privacy.rule import Rule
 
 
@@ -29,20 +30,7 @@ def world(town):
     return places, headcount, counts
 
 
-SETTINGS = PlanSettings(
-    epsilon=4.0,
-    delta=1e-5,
-    rule=Rule.PDP,
-    cells=16,
-    finest=-1,
-    keep=1.0,
-    keep_by_prior=False,
-    segments=2,
-    scale_km=4.0,
-    power=2.0,
-    elsewhere_share=0.1,
-    strength=20.0,
-)
+SETTINGS = plan_settings(cells=16, segments=2, elsewhere_share=0.1, strength=20.0)
 VARIANTS = {
     "plain": {},
     "one cell": {"cells": 1},

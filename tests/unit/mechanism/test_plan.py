@@ -2,6 +2,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from plansettings import plan_settings
 
 from synthmap.errors import ConfigurationError, PrivacyParameterError
 from synthmap.geography.distance import great_circle_km
@@ -9,26 +10,13 @@ from synthmap.geography.prior import NO_TABLE, PriorTable, mass_below, prior_fro
 from synthmap.kernels.bounded import KEEP_UNITS
 from synthmap.kernels.stream import seeded_stream
 from synthmap.mechanism.dirichlet import Counts, loss, synthesize
-from synthmap.mechanism.plan import LADDER, Plan, PlanSettings, model_of, plan_destinations, settings_of
+from synthmap.mechanism.plan import LADDER, Plan, model_of, plan_destinations, settings_of
 from synthmap.mechanism.predict import survey
 from synthmap.privacy.calibration import minimum_alpha
 from synthmap.privacy.rule import Rule
 from synthmap.spec import Spec
 
-SETTINGS = PlanSettings(
-    epsilon=4.0,
-    delta=1e-5,
-    rule=Rule.PDP,
-    cells=0,
-    finest=-1,
-    keep=1.0,
-    keep_by_prior=False,
-    segments=1,
-    scale_km=4.0,
-    power=2.0,
-    elsewhere_share=0.0,
-    strength=5.0,
-)
+SETTINGS = plan_settings()
 PLACES = np.arange(12, dtype=np.int32) * 30
 HEADCOUNT = np.array([1, 1, 2, 3, 5, 10, 30, 100, 300, 1000, 3000, 10_000])
 
