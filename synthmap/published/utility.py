@@ -172,9 +172,10 @@ def _whole(plan: _Plan, inside: NDArray[np.bool_]) -> Whole:
 def _bands(opened: OpenedRelease, plan: _Plan, sample: Sample) -> list[DistanceBand]:
     """Return the bands of the sampled destinations together; empty ones are left out.
 
+    None where a public table is mixed into the prior: it is no part of the release, so its shares are not known here.
     Of the m·s workers drawn from the prior, its share of the band falls there; the others follow the data.
     """
-    if not sample.rows.size:
+    if not sample.rows.size or opened.manifest.prior.source is not None:
         return []
     ids = plan.frame["destination"][sample.rows]
     at = opened.places.ids.search_sorted(ids).to_numpy().astype(np.int64)

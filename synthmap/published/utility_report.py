@@ -76,7 +76,9 @@ class ReleaseUtility(Whole):
         description="Share of workers at destinations that take more than half of theirs from the prior."
     )
     by_headcount: list[HeadcountClass]
-    by_distance: list[DistanceBand]
+    by_distance: list[DistanceBand] = Field(
+        description="Empty where a public table is mixed into the prior: it is no part of the release."
+    )
     by_distance_destinations: int = Field(description="Destinations looked at for the bands; all, or a fixed sample.")
     trust: str = Field(description="In plain words, what to trust.")
 
@@ -105,7 +107,9 @@ class DestinationUtility(_Report):
     common_part: Figure
     noise_floor: Figure | None
     figures: list[FigureError]
-    by_distance: list[DistanceBand]
+    by_distance: list[DistanceBand] = Field(
+        description="Empty where a public table is mixed into the prior: it is no part of the release."
+    )
     trust: str
 
 

@@ -151,6 +151,21 @@ def test_what_was_not_predicted_is_null(make_client, small_release):
     assert other["predicted_km"] == 2.0
 
 
+def test_bands_are_left_out_where_the_prior_is_not_all_in_the_release(make_client, small_release):
+    def mixed(manifest):
+        manifest["prior"]["source"] = {
+            "kind": "table", "name": "ctpp.csv", "sha256": "0", "vintage": "2010", "private": True, "mixing": 0.9,
+            "workers": 9, "statement": "declared public by the curator",
+        }  # fmt: skip
+
+    for change, some in ((lambda manifest: None, True), (mixed, False)):
+        directory = small_release(name=f"tiny-20260101T000000Z-0000000{int(some)}", change=change)
+        client = make_client(store=directory.parent)
+        for query in ("", "?destination=01"):
+            answer = client.get(f"/releases/{directory.name}/metrics{query}")
+            assert (answer.status_code, bool(answer.json()["by_distance"])) == (200, some)
+
+
 def test_all_from_the_prior_is_said(make_client, small_release):
     directory = small_release(
         plan={"prior_share": [1.0, 1.0], "predicted_km": [1.0, 1.0], "cells": [1, 1], "alpha_numerator": [1, 1]}
