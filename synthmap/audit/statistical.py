@@ -4,7 +4,7 @@ A quarter of the draws teaches what to look at, a quarter chooses the event, and
 bounded: so the bound on ε errs with the stated probability only, however many events there were to choose from.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -52,6 +52,56 @@ class StatisticalFinding:
         return self.epsilon_at_least <= self.promised_epsilon
 
 
+def epsilon_at_least(
+    seen: NDArray[np.int64],
+    seen_other: NDArray[np.int64],
+    size: int,
+    delta: float,
+    *,
+    false_alarm: float = FALSE_ALARM,
+) -> NDArray[np.float64]:
+    """Return lower bounds on ε from how often events happened among `size` draws of each of two tables.
+
+    Parameters
+    ----------
+    seen, seen_other : ndarray of int64
+        Draws of the table for which the event is the likelier one, and of the other.
+    size : int
+    delta : float
+        Promised.
+    false_alarm : float
+        At most so likely is each bound above the truth.
+
+    Notes
+    -----
+    ln((p − δ)/q) at the Clopper–Pearson bounds of p (lower) and q (upper).
+    """
+    each = false_alarm / 2
+    low = np.where(seen > 0, stats.beta.ppf(each, np.maximum(seen, 1), size - seen + 1), 0.0)
+    high = np.where(seen_other < size, stats.beta.ppf(1 - each, seen_other + 1, np.maximum(size - seen_other, 1)), 1.0)
+    return np.asarray(np.log(np.maximum((low - delta) / high, 1.0)), np.float64)
+
+
+def drawing(world: World, stream: Stream, mechanism: Mechanism = DIRICHLET) -> Callable[[Table, int], Draws]:
+    """Return a function that draws a table of `world` many times, through the code of a release.
+
+    Every destination of every draw has a number of its own in `stream`, whatever was drawn before.
+    """
+    places, headcount = np.array(world.places, np.int32), np.array(world.headcount, np.int64)
+    plan = mechanism.plan(world.region, places, headcount, world.settings)
+    draw = mechanism.around(synthesize)
+    done = 0
+
+    def drawn(table: Table, draws: int) -> Draws:
+        nonlocal done
+        first, done = done, done + draws
+        region, numbered = world.copies(plan, draws, first=first)
+        found = draw(numbered, world.counts(table, draws), region, world.settings, stream)
+        return world.outcomes(found, draws, first=first)
+
+    return drawn
+
+
 def attack(
     world: World,
     pair: tuple[Table, Table],
@@ -73,22 +123,15 @@ def attack(
         Of each table, at least 4; half of them to choose the event, half to test it.
     mechanism : Mechanism
     """
-    places, headcount = np.array(world.places, np.int32), np.array(world.headcount, np.int64)
-    plan = mechanism.plan(world.region, places, headcount, world.settings)
-    draw = mechanism.around(synthesize)
-    parts: list[list[Draws]] = []
-    for number, table in enumerate(pair):
-        region, numbered = world.copies(plan, draws, first=number * draws)
-        drawn = draw(numbered, world.counts(table, draws), region, world.settings, stream)
-        rows = world.outcomes(drawn, draws, first=number * draws)
-        parts.append(np.split(rows, [draws // 4, draws // 2]))
+    drawn = drawing(world, stream, mechanism)
+    parts = [np.split(drawn(table, draws), [draws // 4, draws // 2]) for table in pair]
     taught, choosing, tested = zip(*parts, strict=True)
     looks = scores(*taught, destinations=len(world.places))
     chosen = _choose(looks, choosing, world.promised_delta)
     seen = [np.array([chosen.count(part)]) for part in tested]
     if chosen.reversed:
         seen.reverse()
-    found = float(_epsilon(seen[0], seen[1], len(tested[0]), world.promised_delta)[0])
+    found = float(epsilon_at_least(seen[0], seen[1], len(tested[0]), world.promised_delta)[0])
     return StatisticalFinding(
         world=world.name,
         mechanism=mechanism.name,
@@ -131,7 +174,7 @@ def _choose(looks: Iterable[tuple[str, Score]], draws: tuple[Draws, ...], delta:
             else:
                 seen = [np.searchsorted(part, cuts, side="right") for part in values]
             for turned in (False, True):
-                found = _epsilon(seen[turned], seen[not turned], size, delta)
+                found = epsilon_at_least(seen[turned], seen[not turned], size, delta)
                 at = int(found.argmax())
                 if found[at] > best:
                     best = float(found[at])
@@ -140,11 +183,3 @@ def _choose(looks: Iterable[tuple[str, Score]], draws: tuple[Draws, ...], delta:
     if chosen is None:
         raise ValueError("there must be draws to choose from")
     return chosen
-
-
-def _epsilon(seen: NDArray[np.int64], seen_other: NDArray[np.int64], size: int, delta: float) -> NDArray[np.float64]:
-    """Return lower bounds on ε from how often events happened among `size` draws of each table (Clopper–Pearson)."""
-    each = FALSE_ALARM / 2
-    low = np.where(seen > 0, stats.beta.ppf(each, np.maximum(seen, 1), size - seen + 1), 0.0)
-    high = np.where(seen_other < size, stats.beta.ppf(1 - each, seen_other + 1, np.maximum(size - seen_other, 1)), 1.0)
-    return np.log(np.maximum((low - delta) / high, 1.0))

@@ -164,6 +164,17 @@ def twelve_zones() -> Region:
     )
 
 
+def town_and_hamlet() -> Region:
+    """Return a region of 48 zones in three counties, and 60 km away one small zone in a county of its own ("48")."""
+    places = np.arange(48)
+    return _region(
+        [*(0.02 * (places % 8)), 0.9],
+        [*(50.0 + 0.02 * (places // 8)), 50.0],
+        [*(20 + places % 5), 1],
+        [*(f"county {c}" for c in places // 16), "county 3"],
+    )
+
+
 def _region(longitude: list[float], latitude: list[float], weight: list[int], county: list[str]) -> Region:
     return make_region(
         canonical(

@@ -23,6 +23,7 @@ _CONTROLS = "  broken on purpose, to be found:"
 def audit(
     exact: Annotated[bool, typer.Option("--exact", help="Only small worlds, through every choice.")] = False,
     statistical: Annotated[bool, typer.Option("--statistical", help="Only attacks by many draws.")] = False,
+    literature: Annotated[bool, typer.Option("--literature", help="Only the attacks of the literature.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Audit the mechanism in made-up worlds, and the audit by mechanisms that are broken on purpose.
@@ -30,23 +31,30 @@ def audit(
     Exit code 1: a promise is broken, or a breach was not found. Reads no data.
     """
     from synthmap.audit import chosen
+    from synthmap.audit.attacks import chosen as attacks
     from synthmap.audit.statistical import FALSE_ALARM
     from synthmap.kernels.stream import secure_stream
 
-    both = exact == statistical
+    every = not (exact or statistical or literature)
     values: dict[str, Any] = {"holds": True}
     lines: list[str] = []
-    if exact or both:
+    if exact or every:
         exactly = chosen.audit_exactly_all()
         values["exact"] = _values(*exactly)
         lines += ["Exact: all neighbouring tables, every choice of the code", _exact_line(None)]
         lines += [*map(_exact_line, exactly[0]), _CONTROLS, *map(_exact_line, exactly[1])]
-    if statistical or both:
+    if statistical or every:
         attacked = chosen.attack_all(secure_stream())
         values["statistical"] = _values(*attacked) | {"false_alarm": FALSE_ALARM}
         lines += [f"Statistical: ε that an attack proves, wrong at most once in {1 / FALSE_ALARM:,.0f} attacks"]
         lines += [_statistical_line(None), *map(_statistical_line, attacked[0])]
         lines += [_CONTROLS, *map(_statistical_line, attacked[1])]
+    if literature or every:
+        known = attacks.audit_literature(secure_stream())
+        values["literature"] = _values(*known) | {"false_alarm": FALSE_ALARM}
+        lines += ["Literature: the same of linkage, longest commute, averaging, reconstruction"]
+        lines += [_statistical_line(None), *map(_statistical_line, known[0])]
+        lines += ["  without protection, or charged too little, to be found:", *map(_statistical_line, known[1])]
     values["holds"] = all(part["holds"] for part in values.values() if isinstance(part, dict))
     lines.append(
         "every promise is kept, every breach was found"
@@ -80,7 +88,7 @@ def _plain(one: "ExactFinding | StatisticalFinding") -> dict[str, Any]:
 
 def _row(name: str, *columns: object) -> str:
     cells = [f"{one:.4g}" if isinstance(one, float) else str(one) for one in columns]
-    return f"{name:<46}" + "".join(f"{cell:>11}" for cell in cells)
+    return f"{name:<58}" + "".join(f"{cell:>11}" for cell in cells)
 
 
 def _name(one: "ExactFinding | StatisticalFinding") -> str:

@@ -14,7 +14,7 @@ from scipy import stats
 from synthmap.audit import chosen
 from synthmap.audit.exact import audit_exactly
 from synthmap.audit.mechanism import DIRICHLET
-from synthmap.audit.statistical import FALSE_ALARM, _epsilon, attack
+from synthmap.audit.statistical import FALSE_ALARM, attack, epsilon_at_least
 from synthmap.kernels.stream import seeded_stream
 
 ATTACKS = chosen.attacks()
@@ -68,9 +68,9 @@ def test_nothing_is_found_where_there_is_nothing(place):
 def test_the_bounds_are_those_of_clopper_and_pearson():
     size = 1000
     for seen, other in ((900, 30), (1000, 0), (400, 200)):
-        found = math.exp(_epsilon(np.array([seen]), np.array([other]), size, 0.0)[0])
+        found = math.exp(epsilon_at_least(np.array([seen]), np.array([other]), size, 0.0)[0])
         high = stats.beta.ppf(1 - FALSE_ALARM / 2, other + 1, size - other)
         assert stats.binom.sf(seen - 1, size, found * high) == pytest.approx(FALSE_ALARM / 2)
         assert stats.binom.cdf(other, size, high) == pytest.approx(FALSE_ALARM / 2)
-    assert _epsilon(np.array([0, 300]), np.array([0, 300]), size, 0.0).tolist() == [0.0, 0.0]
-    assert _epsilon(np.array([900]), np.array([0]), size, 0.95).tolist() == [0.0]
+    assert epsilon_at_least(np.array([0, 300]), np.array([0, 300]), size, 0.0).tolist() == [0.0, 0.0]
+    assert epsilon_at_least(np.array([900]), np.array([0]), size, 0.95).tolist() == [0.0]

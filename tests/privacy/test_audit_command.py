@@ -8,6 +8,8 @@ import pytest
 
 from synthmap import cli
 from synthmap.audit import broken, chosen
+from synthmap.audit.attacks import chosen as literature
+from synthmap.audit.attacks.tables import unprotected
 from synthmap.audit.chosen import Attack
 from synthmap.audit.exact import audit_exactly
 from synthmap.audit.mechanism import DIRICHLET
@@ -15,6 +17,9 @@ from synthmap.audit.mechanism import DIRICHLET
 LONE = chosen.exact_worlds()[0]
 PAIR, CAUGHT = chosen.exact_controls()[0]
 ATTACKED = chosen.attacks()[1]
+LINKAGE = literature.literature()[0]
+KEPT = LINKAGE.against(lambda table, draws: unprotected(LINKAGE.pair[0], draws), "dirichlet")  # one table for all
+SHOWN = LINKAGE.against(unprotected, "no protection")
 SHORT = Attack(ATTACKED.world, ATTACKED.pair, 2000)
 SINGLES = functools.cache(chosen.audit_float_dirichlet)
 BROKEN = Attack(ATTACKED.world, ATTACKED.pair, 2000, broken.ONLY_OCCUPIED_CELLS)
@@ -24,12 +29,20 @@ BROKEN = Attack(ATTACKED.world, ATTACKED.pair, 2000, broken.ONLY_OCCUPIED_CELLS)
 def synthmap(monkeypatch, capfd):
     """Run `synthmap audit …` over these worlds in this process; return (exit code, stdout, stderr)."""
 
-    def run(*words, worlds=(LONE,), controls=((PAIR, CAUGHT),), attacks=(SHORT,), attack_controls=(BROKEN,)):
+    def run(
+        *words,
+        worlds=(LONE,),
+        controls=((PAIR, CAUGHT),),
+        attacks=(SHORT,),
+        attack_controls=(BROKEN,),
+        known=(KEPT, SHOWN),
+    ):
         monkeypatch.setattr(chosen, "exact_worlds", lambda: list(worlds))
         monkeypatch.setattr(chosen, "exact_controls", lambda: list(controls))
         monkeypatch.setattr(chosen, "audit_float_dirichlet", SINGLES)
         monkeypatch.setattr(chosen, "attacks", lambda: list(attacks))
         monkeypatch.setattr(chosen, "attack_controls", lambda: list(attack_controls))
+        monkeypatch.setattr(literature, "audit_literature", lambda stream: tuple([one] for one in known))
         monkeypatch.setattr(sys, "argv", ["synthmap", "audit", *words])
         code = 0
         try:
@@ -51,7 +64,7 @@ def test_all_is_well(synthmap):
     assert next(line for line in lines if line.startswith("✗ noise only on occupied cells")).split()[8] == "inf"
 
 
-@pytest.mark.parametrize("part", ["exact", "statistical"])
+@pytest.mark.parametrize("part", ["exact", "statistical", "literature"])
 def test_one_part_alone_as_json(synthmap, part):
     code, out, err = synthmap(f"--{part}", "--json")
     assert (code, err) == (0, "")
@@ -74,9 +87,11 @@ def test_an_infinite_loss_is_null_in_json(synthmap):
         (["--exact"], {"controls": [(LONE, DIRICHLET)]}),
         (["--statistical"], {"attack_controls": [SHORT]}),
         (["--statistical"], {"attacks": [BROKEN]}),
+        (["--literature"], {"known": (KEPT, KEPT)}),
+        (["--literature"], {"known": (SHOWN, SHOWN)}),
         ([], {"attacks": [BROKEN]}),
     ],
-    ids=["blind exact audit", "blind attack", "broken promise", "broken promise among others"],
+    ids=["blind exact audit", "blind attack", "broken promise", "blind to a linkage", "linked", "broken among others"],
 )
 @pytest.mark.parametrize("as_json", [[], ["--json"]], ids=["text", "json"])
 def test_it_fails(synthmap, words, worlds, as_json):
