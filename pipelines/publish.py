@@ -21,6 +21,7 @@ from synthmap.privacy.loss import ReplaceOrigin
 from synthmap.privacy.rule import Rule
 from synthmap.release import manifest as statement_of
 from synthmap.release.manifest import MANIFEST, Manifest
+from synthmap.release.statement_files import write_statement
 from synthmap.release.store import publish
 from synthmap.release.verify import sha256, verify
 from synthmap.spec import Spec
@@ -54,17 +55,20 @@ def finish(
     """Complete the release in `partial`, verify it, publish it if `ready` agrees; return its directory and manifest."""
     write_zones(partial / "zones.parquet", region, elsewhere=spec.outside == "elsewhere")
     write_plan(partial / "plan.parquet", plan, region, settings.segments)
-    manifest = describe(spec, release, region, plan, settings, source, _records(partial))
+    manifest = describe(spec, release, region, plan, settings, source, {})
+    write_statement(partial, manifest)
+    manifest = manifest.model_copy(update={"files": _records(partial)})
     (partial / MANIFEST).write_text(manifest.model_dump_json(indent=2) + "\n", encoding="utf-8")
     verify(partial)
     return publish(partial, release, ready), manifest
 
 
 def _records(partial: Path) -> dict[str, statement_of.FileRecord]:
-    """Return size and hash of every data file in `partial`."""
+    """Return size and hash of every file in `partial`."""
     return {
         path.relative_to(partial).as_posix(): statement_of.FileRecord(sha256=sha256(path), bytes=path.stat().st_size)
-        for path in sorted(partial.rglob("*.parquet"))
+        for path in sorted(partial.rglob("*"))
+        if path.is_file()
     }
 
 
@@ -84,6 +88,7 @@ def describe(
         release=release,
         name=spec.name,
         title=spec.title,
+        curator=spec.curator,
         year=spec.year,
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         private=private,

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from synthmap import __version__
-from synthmap.commands import audit, datasets, export, keys, ledger, serving, up
+from synthmap.commands import audit, datasets, export, keys, ledger, serving, statement, up
 from synthmap.commands.shared import AsJson, Database, Scheduler
 from synthmap.commands.shared import show as _print
 from synthmap.errors import ConfigurationError, SynthmapError
@@ -26,8 +26,8 @@ app = typer.Typer(
 app.add_typer(audit.app)
 app.add_typer(serving.app)
 app.add_typer(up.app)
-app.add_typer(up.app)
 app.add_typer(export.app)
+app.add_typer(statement.app)
 app.add_typer(keys.app, name="keys")
 app.add_typer(datasets.app, name="datasets")
 app.add_typer(ledger.app, name="ledger")
@@ -360,7 +360,8 @@ def demo(
     """Make a region up, plan, release and verify it, and print what is promised."""
     from pipelines import release as pipeline
     from synthmap.confidential.sample import write_sample
-    from synthmap.release.statement import statement
+    from synthmap.release.statement import read_statement
+    from synthmap.release.statement import text as words
     from synthmap.release.verify import verify as check
     from synthmap.spec import read_spec
 
@@ -387,9 +388,10 @@ def demo(
         "destinations": found.manifest.invariants.destinations,
     }
     text = (
-        f"{statement(found.manifest)}\n\nVerified. The confidential table and its spec: {region}\n"
+        f"{words(read_statement(found.path))}\n\nVerified. The confidential table and its spec: {region}\n"
         f"The release: {found.path}\n  od/*.parquet    origin, destination, count and segments\n"
         "  zones.parquet   GeoParquet\n  plan.parquet    noise of every destination\n"
-        "  manifest.json   the statement above, for machines"
+        "  statement.html  the statement above and more, a page; statement.json for machines\n"
+        "  manifest.json   how it was made"
     )
     _print(values, as_json, text)

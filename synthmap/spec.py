@@ -160,6 +160,7 @@ class Spec(_Section):
 
     name: str = Field(pattern=r"^[a-z0-9][a-z0-9._-]{0,63}$")
     title: str = ""
+    curator: str = ""
     year: int | None = None
     store: Path = Path("releases")
     segments: Literal["SA", "SE", "SI"] | list[str] | None = None

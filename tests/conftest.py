@@ -107,8 +107,13 @@ FLOWS = [  # origin, destination, count, A, B: a release in small, sorted as it 
 
 @pytest.fixture
 def small_release(tmp_path: Path) -> Callable[..., Path]:
-    """Write a whole release by hand, hashes right, with other rows, zones, plan or manifest than usual if asked."""
+    """Write a whole release by hand, hashes right, with other rows, zones, plan or manifest than usual if asked.
+
+    With a statement if it is to be `stated`.
+    """
     from synthmap.release.manifest import MANIFEST, Manifest
+    from synthmap.release.statement import PAGE, RECORD
+    from synthmap.release.statement_files import write_statement
     from synthmap.release.verify import sha256
 
     def make(
@@ -118,6 +123,7 @@ def small_release(tmp_path: Path) -> Callable[..., Path]:
         plan: dict[str, list[Any]] | None = None,
         name: str = "tiny-20260101T000000Z-00000000",
         change: Callable[[dict[str, Any]], None] = lambda manifest: None,
+        stated: bool = False,
     ) -> Path:
         directory = tmp_path / name
         (directory / "od").mkdir(parents=True)
@@ -208,6 +214,12 @@ def small_release(tmp_path: Path) -> Callable[..., Path]:
             "files": files,
         }
         change(manifest)
+        if stated:
+            write_statement(directory, Manifest.model_validate(manifest))
+            manifest["files"] |= {
+                name: {"sha256": sha256(directory / name), "bytes": (directory / name).stat().st_size}
+                for name in (RECORD, PAGE)
+            }
         (directory / MANIFEST).write_text(json.dumps(manifest), encoding="utf-8")
         Manifest.model_validate(manifest)
         return directory

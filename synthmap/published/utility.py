@@ -30,8 +30,8 @@ from synthmap.published.utility_report import (
     trust_destination,
     trust_release,
 )
+from synthmap.release.statement_facts import MOSTLY, mostly_prior_below
 
-MOSTLY = 0.5  # from this share on, more of the workers are drawn from the prior than from data
 _PLAN = [
     "destination", "headcount", "synthetic_size", "cells", "alpha_numerator", "alpha_denominator", "keep_units",
     "prior_share", "predicted_km", "epsilon", "delta",
@@ -129,7 +129,7 @@ def _release_utility(opened: OpenedRelease) -> ReleaseUtility:
                 HeadcountClass(headcount_from=int(low), headcount_to=to, **_whole(plan, inside).model_dump())
             )
     mostly = plan.prior_share > MOSTLY
-    below = int(plan.headcount[mostly].max()) + 1 if mostly.any() else None
+    below = mostly_prior_below(plan.headcount, plan.prior_share)
     whole = _whole(plan, every)
     share = float(plan.size[mostly].sum() / max(1, plan.size.sum()))
     sample = sample_destinations(plan.size, len(opened.places))

@@ -160,6 +160,7 @@ class Manifest(_Part):
     release: str
     name: str
     title: str
+    curator: str = ""
     year: int | None
     created: str
     private: bool

@@ -1,60 +1,140 @@
-"""The guarantee of a release in words, made from its manifest alone."""
+"""The guarantee of a release as a record for machines, a page and a text, all from one: its manifest and its plan."""
 
-import math
+from pathlib import Path
+from typing import Any, Literal
 
-from synthmap.release.manifest import Manifest
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pydantic import Field, ValidationError
+
+from synthmap.errors import ReleaseCorruptError
+from synthmap.release.manifest import Manifest, read_manifest
+from synthmap.release.statement_facts import Fact, Facts, make_facts
+from synthmap.release.statement_questions import Question, make_questions
+from synthmap.release.statement_registry import Registry, make_registry
+from synthmap.release.statement_words import ADVICE, LEDGER, NOT_PROTECTED, odds, odds_note, prior, promise, sizes
+
+RECORD, PAGE = "statement.json", "statement.html"
+WORDING = 1  # one more whenever a word, a field or the page changes: releases made before keep theirs
+SOURCES = (
+    "Fields of the entry: OpenDP's Differential Privacy Deployments Registry, opendp/deployments-registry-data; "
+    "Nanayakkara, Ghazi, Vadhan 2025, arXiv:2509.13509.",
+    "Questions: NIST SP 800-226, Guidelines for Evaluating Differential Privacy Guarantees, 2025, "
+    "doi:10.6028/NIST.SP.800-226.",
+    "Method: Machanavajjhala, Kifer, Abowd, Gehrke, Vilhuber, Privacy: Theory meets Practice on the Map, ICDE 2008.",
+)
 
 
-def statement(manifest: Manifest) -> str:
-    """Return the privacy statement of a release as plain text."""
-    privacy = manifest.privacy
-    lines = [f"{manifest.title or manifest.name} (release {manifest.release})", ""]
-    if not manifest.private:
-        lines += [f"NOT PRIVATE: {manifest.warning}", ""]
+class Statement(Fact):
+    """The privacy statement of a release: what is promised, to whom, under which assumptions, and what is not."""
+
+    format: Literal["synthmap-statement-1"] = "synthmap-statement-1"
+    wording: int = Field(description="Version of the words; the facts mean the same in all of them.")
+    title: str
+    created: str
+    software: str
+    facts: Facts
+    promise: list[str] = Field(description="The promise in words.")
+    odds: list[str] = Field(description="What an attacker could infer, in words.")
+    prior: str = Field(description="Below which size figures are mostly prior.")
+    not_protected: list[str]
+    ledger: str = Field(description="How this release adds to others.")
+    advice: str
+    deployment: Registry = Field(description="An entry of OpenDP's registry of deployments.")
+    questions: list[Question] = Field(description="Those of NIST SP 800-226.")
+    sources: list[str]
+
+
+def make_statement(manifest: Manifest, plan: pa.Table) -> Statement:
+    """Return the statement of a release, from its manifest and the table of ``plan.parquet``."""
+    facts = make_facts(manifest, plan)
+    return Statement(
+        wording=WORDING,
+        title=manifest.title or manifest.name,
+        created=manifest.created,
+        software=f"synthmap {manifest.software.synthmap}",
+        facts=facts,
+        promise=promise(facts),
+        odds=[*(odds(one, facts) for one in facts.odds), odds_note(facts)],
+        prior=prior(facts),
+        not_protected=list(NOT_PROTECTED),
+        ledger=LEDGER,
+        advice=ADVICE,
+        deployment=make_registry(manifest, facts),
+        questions=make_questions(manifest, facts),
+        sources=list(SOURCES),
+    )
+
+
+def schema() -> dict[str, Any]:
+    """Return the JSON Schema of ``statement.json``."""
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema"} | Statement.model_json_schema()
+
+
+def record(statement: Statement) -> str:
+    """Return the text of ``statement.json``."""
+    return statement.model_dump_json(indent=2) + "\n"
+
+
+def read_statement(directory: Path, manifest: Manifest | None = None) -> Statement:
+    """Return the statement of the release in `directory`: its own, or for releases made before, a new one.
+
+    Raises
+    ------
+    ReleaseNotFoundError
+        If there is no release.
+    ReleaseCorruptError
+        If a file cannot be read.
+    """
+    manifest = manifest or read_manifest(directory)
+    if RECORD in manifest.files:
+        return parse_statement(directory / RECORD)
+    try:
+        return make_statement(manifest, pq.read_table(directory / "plan.parquet"))
+    except (OSError, pa.ArrowException):
+        raise ReleaseCorruptError(f"release {manifest.release}: plan.parquet must be readable") from None
+
+
+def parse_statement(path: Path) -> Statement:
+    """Return the statement written in a file.
+
+    Raises
+    ------
+    ReleaseCorruptError
+        If there is none, or one of another format.
+    """
+    try:
+        return Statement.model_validate_json(path.read_bytes())
+    except (OSError, ValidationError, ValueError):
+        raise ReleaseCorruptError(f"{path.name} must be a statement of format synthmap-statement-1") from None
+
+
+def text(statement: Statement) -> str:
+    """Return the statement as plain text: the promise, its odds, its limits; the record and the page hold more."""
+    facts = statement.facts
+    lines = [f"{statement.title} (release {facts.release})", ""]
+    if not facts.private:
+        lines += [f"NOT PRIVATE: {facts.warning}", ""]
     lines += [
         "What is published: synthetic workers by destination and origin. Origins are drawn; "
-        + "; ".join(manifest.invariants.statements)
+        + "; ".join(facts.invariants)
         + ".",
-        f"What is protected: {privacy.unit}",
-        f"Neighbouring tables: {privacy.adjacency}",
-        f"Promise: (ε, δ)-differential privacy with ε = {privacy.dp.epsilon:g}, "
-        f"δ = {privacy.dp.delta:.3g}, for this table and all that is derived from it.",
+        f"What is protected: {facts.unit}",
+        f"Neighbouring tables: {facts.adjacency}",
+        *statement.promise,
+        *statement.odds,
+        *(f"Assumed: {one}" for one in facts.assumptions),
+        "",
+        f"Not protected: {' '.join(statement.not_protected)}",
+        "",
+        f"How much is prior, not data: {statement.prior} Mean share of a destination's synthetic workers:",
+        *(
+            f"  {sizes(one):>17} workers: {one.prior_share:6.1%} prior  ({one.destinations:,} destinations)"
+            for one in facts.prior_shares
+        ),
+        "",
+        statement.ledger,
+        "",
+        statement.advice,
     ]
-    if privacy.pdp_cells is not None:
-        lines.append(
-            f"At cell level also (ε, δ)-probabilistic DP (OnTheMap's form): ε = {privacy.pdp_cells.epsilon:g}, "
-            f"δ = {privacy.pdp_cells.delta_destination:.3g} for a destination, "
-            f"{privacy.pdp_cells.delta_table:.3g} for the whole table."
-        )
-    lines.append(f"In odds: {odds(privacy.dp.epsilon, probabilistic=privacy.rule != 'adp')}")
-    lines += [f"Assumed: {text}" for text in privacy.assumptions]
-    lines += ["", "How much is prior, not data (mean share of a destination's synthetic workers):"]
-    for part in manifest.plan.classes:
-        sizes = (
-            f"{part.headcount_from:,}"
-            if part.headcount_from == part.headcount_to
-            else f"{part.headcount_from:,}–{part.headcount_to:,}"
-        )
-        lines.append(f"  {sizes:>17} workers: {part.prior_share_mean:6.1%} prior  ({part.destinations:,} destinations)")
-    lines += ["", "Do not read single zones as facts: block figures are mostly chance; sum them up."]
     return "\n".join(lines)
-
-
-def odds(epsilon: float, *, probabilistic: bool) -> str:
-    """Return in words how far the table can move an attacker's belief about one worker's home.
-
-    Only probabilistic DP bounds beliefs outside an event of probability δ; (ε, δ)-DP bounds
-    only the probabilities of events.
-    """
-    if not probabilistic:
-        return (
-            f"any event is at most {math.exp(min(epsilon, 700.0)):.4g} times as likely, plus δ, whether a worker lives "
-            "here or there. This rule does not bound how often one belief moves by more than that."
-        )
-    ratio = math.exp(min(epsilon, 700.0))
-    before = 0.01
-    after = before * ratio / (before * ratio + 1 - before)
-    return (
-        f"but for a chance of at most δ, it multiplies the odds of any guess about one job's home by at most "
-        f"{ratio:.4g}; a guess that is 1 % likely beforehand is at most {100 * after:.3g} % likely afterwards."
-    )

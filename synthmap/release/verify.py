@@ -14,6 +14,7 @@ from synthmap.errors import ReleaseCorruptError
 from synthmap.geography.zones import ELSEWHERE
 from synthmap.privacy.composition import jobs, table_pdp_delta
 from synthmap.release.manifest import MANIFEST, Manifest, read_manifest
+from synthmap.release.statement_files import check_statement
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,8 @@ def verify(directory: Path) -> Verified:
 
     Checked: every file's size and hash and that there are no others; that the table is sorted, has no pair twice, only
     positive counts, only known zones, segments that sum to the total; that each destination's synthetic
-    workers are m(d), that the totals are the manifest's invariants, and that its promise covers the plan.
+    workers are m(d), that the totals are the manifest's invariants, that its promise covers the plan, and that its
+    statement says what the manifest says.
 
     Raises
     ------
@@ -50,6 +52,7 @@ def verify(directory: Path) -> Verified:
     manifest = verify_files(directory)
     try:
         rows, workers, destinations = _check_table(directory, manifest)
+        check_statement(directory, manifest)
     except (pa.ArrowException, OSError, KeyError):
         raise ReleaseCorruptError(f"{directory.name}: a Parquet file cannot be read") from None
     return Verified(manifest.release, len(manifest.files), rows, workers, destinations)

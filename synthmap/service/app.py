@@ -33,11 +33,12 @@ from synthmap.service.routes import (
     od,
     processes,
     releases,
+    statements,
     tiles,
 )
 from synthmap.service.settings import ServiceSettings
 
-ROUTES = (landing, releases, od, features, tiles, downloads, metrics, processes, jobs, ledger, health)
+ROUTES = (landing, releases, statements, od, features, tiles, downloads, metrics, processes, jobs, ledger, health)
 
 
 def create_app(settings: ServiceSettings) -> FastAPI:

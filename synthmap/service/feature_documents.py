@@ -10,13 +10,12 @@ from synthmap.published.features_crs import declared, extent
 from synthmap.published.features_filter import GEOMETRY
 from synthmap.published.features_layer import Layer
 from synthmap.published.store import OpenedRelease
-from synthmap.service.formats import GEOJSON, HTML, JSON
+from synthmap.service.formats import GEOJSON, HTML, JSON, SCHEMA
 from synthmap.service.html import caution
-from synthmap.service.links import link
+from synthmap.service.links import described, link
 
 Links = list[dict[str, str]]
 
-SCHEMA = "application/schema+json"
 QUERYABLES = "http://www.opengis.net/def/rel/ogc/1.0/queryables"
 TILESETS = "http://www.opengis.net/def/rel/ogc/1.0/tilesets-vector"
 WHAT = {
@@ -61,7 +60,8 @@ def describe_collection(request: Request, opened: OpenedRelease, kind: str) -> d
             link(request, "items", HTML, "Features as a page", *here, "items", f="html"),
             link(request, QUERYABLES, SCHEMA, "Properties that can be asked for", *here, "queryables"),
             link(request, TILESETS, JSON, "Vector tiles", *here, "tiles"),
-            link(request, "describedby", JSON, "The release and its privacy statement", "releases", opened.id),
+            link(request, "describedby", JSON, "The release", "releases", opened.id),
+            *described(request, opened.id),
         ],
     }
 

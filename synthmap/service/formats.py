@@ -7,6 +7,7 @@ from fastapi import Request
 from synthmap.service.problems import Problem
 
 JSON, HTML, GEOJSON = "application/json", "text/html", "application/geo+json"
+TEXT, SCHEMA = "text/plain", "application/schema+json"
 CSV, PARQUET, ARROW = "text/csv", "application/vnd.apache.parquet", "application/vnd.apache.arrow.stream"
 
 

@@ -7,11 +7,12 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from fastapi import Request
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from starlette.responses import HTMLResponse
 
 from synthmap import __version__
 from synthmap.release.manifest import Manifest
+from synthmap.release.statement_files import FILTERS
 from synthmap.service.links import href
 
 STYLESHEET = "synthmap.css"
@@ -74,13 +75,13 @@ def stylesheet() -> str:
 @cache
 def _templates() -> Environment:
     environment = Environment(
-        loader=PackageLoader("synthmap.service"),
+        loader=ChoiceLoader([PackageLoader("synthmap.service"), PackageLoader("synthmap.release")]),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters["figure"] = _figure
+    environment.filters |= {"figure": _figure, **FILTERS}
     return environment
 
 

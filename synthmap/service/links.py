@@ -6,6 +6,7 @@ from urllib.parse import quote, urlencode
 from fastapi import Request
 
 from synthmap.service.context import service
+from synthmap.service.formats import HTML, JSON
 
 
 def href(request: Request, *segments: str, **query: Any) -> str:
@@ -25,3 +26,12 @@ def href(request: Request, *segments: str, **query: Any) -> str:
 def link(request: Request, rel: str, type_: str, title: str, *segments: str, **query: Any) -> dict[str, str]:
     """Return a link object of OGC API."""
     return {"rel": rel, "type": type_, "title": title, "href": href(request, *segments, **query)}
+
+
+def described(request: Request, release: str) -> list[dict[str, str]]:
+    """Return links to the privacy statement of a release, for people and for programs."""
+    place = ("releases", release, "statement")
+    return [
+        link(request, "describedby", HTML, "Privacy statement: what is promised, and what is not", *place, f="html"),
+        link(request, "describedby", JSON, "Privacy statement, for programs", *place, f="json"),
+    ]

@@ -74,6 +74,16 @@ def open_world(
     drawn = [zone.shape or shapely.Point(zone.longitude, zone.latitude) for zone in zones]
     shapes = {"geometry": pa.array(shapely.to_wkb(drawn), pa.binary())}
     pq.write_table(pa.table(columns | numbers | shapes), directory / "zones.parquet")
+    sizes: dict[str, int] = {}
+    for row in world.rows:
+        sizes[str(row["destination"])] = sizes.get(str(row["destination"]), 0) + int(str(row["count"]))
+    planned = {
+        "destination": pa.array(list(sizes), pa.string()),
+        "headcount": pa.array(list(sizes.values()), pa.int64()),
+        "synthetic_size": pa.array(list(sizes.values()), pa.int64()),
+        "prior_share": pa.array([0.0] * len(sizes), pa.float64()),
+    }
+    pq.write_table(pa.table(planned), directory / "plan.parquet")
     files = {
         path.relative_to(directory).as_posix(): FileRecord(sha256=sha256(path), bytes=path.stat().st_size)
         for path in directory.rglob("*.parquet")

@@ -10,7 +10,7 @@ from synthmap.confidential.fidelity import evaluate
 from synthmap.confidential.sample import LEVELS, VINTAGE
 from synthmap.errors import ConfigurationError, ReleaseCorruptError
 from synthmap.mechanism.recertify import recertify
-from synthmap.release.statement import statement
+from synthmap.release.statement import read_statement, text
 from synthmap.release.verify import verify
 
 
@@ -31,7 +31,7 @@ def test_an_earlier_release_as_prior_is_named_followed_and_evaluated(make_spec, 
     source = found.manifest.prior.source
     assert (source.kind, source.name, source.workers) == ("release", last_year.release, 3000)
     assert any(last_year.release in text for text in found.manifest.privacy.assumptions)
-    assert last_year.release in statement(found.manifest)
+    assert last_year.release in text(read_statement(found.path))
     assert found.manifest.warning is None
     before = read_od(last_year.path)
     keys = ["origin", "destination"]

@@ -12,7 +12,7 @@ from synthmap.confidential.sample import LEVELS
 from synthmap.errors import ConfidentialDataError, ConfigurationError, SynthmapError, UnknownZoneError, VintageError
 from synthmap.privacy.composition import table_pdp_delta
 from synthmap.release.manifest import Manifest, read_manifest
-from synthmap.release.statement import statement
+from synthmap.release.statement import PAGE, RECORD, read_statement, text
 from synthmap.release.verify import verify
 
 SEGMENTS = ["SA01", "SA02", "SA03"]
@@ -123,9 +123,13 @@ class TestMadeUpRegion:
         assert "numba" in manifest.software.packages
 
     def test_the_statement_names_the_promise(self, make_spec):
-        text = statement(run(make_spec()).manifest)
-        assert "ε = 4, δ = 1e-06" in text
-        assert "NOT PRIVATE" not in text
+        found = run(make_spec(curator="Statistics Office"))
+        assert {RECORD, PAGE} <= set(found.manifest.files)
+        told = read_statement(found.path)
+        assert told.facts.dp == found.manifest.privacy.dp
+        assert told.deployment.product.data_curators == ["Statistics Office"]
+        assert "ε = 4, δ = 1e-06" in text(told)
+        assert "NOT PRIVATE" not in text(told)
 
     def test_a_plan_publishes_nothing_and_promises_the_same(self, make_spec, left_in):
         spec = make_spec()

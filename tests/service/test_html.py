@@ -1,38 +1,7 @@
 """Pages for people: nothing from elsewhere, no scripts, hostile ids are text, the promise is on the page."""
 
-from html.parser import HTMLParser
-
 import pytest
-
-VOID = {"meta", "link", "br", "img", "input", "hr"}
-
-
-class Page(HTMLParser):
-    """A page taken apart; every element must be closed."""
-
-    def __init__(self, text):
-        super().__init__(convert_charrefs=True)
-        self.open, self.tags, self.links, self.text = [], [], [], ""
-        self.feed(text)
-        self.close()
-        assert self.open == []
-
-    def handle_starttag(self, tag, attributes):
-        self.tags.append((tag, dict(attributes)))
-        if tag == "a":
-            self.links.append(dict(attributes)["href"])
-        if tag not in VOID:
-            self.open.append(tag)
-
-    def handle_endtag(self, tag):
-        assert self.open.pop() == tag
-
-    def handle_data(self, data):
-        self.text += data
-
-    def all(self, tag):
-        return [attributes for name, attributes in self.tags if name == tag]
-
+from pages import Page
 
 ROOT = ("/", "/conformance", "/api?f=html", "/collections")
 FLOWS = ("flows", "flows/queryables", "flows/items", "flows/items/0", "flows/items/7")

@@ -1,4 +1,4 @@
-"""The list of releases, manifests and statements, as clients see them."""
+"""The list of releases and their manifests, as clients see them."""
 
 import json
 import os
@@ -93,13 +93,6 @@ def test_the_manifest_has_its_hash_as_etag(client, made_up, store):
         again = client.get(f"/releases/{made_up}", headers={"If-None-Match": condition})
         assert (again.status_code, again.content) == (304, b"")
     assert client.get(f"/releases/{made_up}", headers={"If-None-Match": '"x"'}).status_code == 200
-
-
-def test_the_statement_is_plain_text(client, odd):
-    answer = client.get(f"/releases/{odd}/statement")
-    assert answer.headers["content-type"] == "text/plain; charset=utf-8"
-    assert "NOT PRIVATE" in answer.text
-    assert "ε = 4" in answer.text
 
 
 @pytest.mark.parametrize("below", ["", "/statement", "/od"])

@@ -1,7 +1,8 @@
 """What every exported file says about itself: where it comes from, how to cite it, what it promises."""
 
+from synthmap.published.statements import statement_of
 from synthmap.published.store import OpenedRelease
-from synthmap.release.statement import statement
+from synthmap.release.statement import text
 
 IDS = "Ids are text: leading zeros belong to them."
 
@@ -33,11 +34,11 @@ def about(opened: OpenedRelease, omitted: str = "") -> dict[str, str]:
         "manifest_sha256": opened.etag,
         "ids": IDS,
         "omitted": omitted,
-        "privacy_statement": statement(manifest),
+        "privacy_statement": text(statement_of(opened)),
     }
     return {name: value for name, value in told.items() if value}
 
 
 def readme(opened: OpenedRelease, *paragraphs: str) -> str:
     """Return a text to lie beside files whose format has no place for one."""
-    return "\n\n".join([citation(opened), *paragraphs, IDS, statement(opened.manifest)]) + "\n"
+    return "\n\n".join([citation(opened), *paragraphs, IDS, text(statement_of(opened))]) + "\n"

@@ -17,7 +17,7 @@ from synthmap.release.manifest import MANIFEST
 from synthmap.service.access import reads
 from synthmap.service.context import ReleaseDep, Service, ServiceDep
 from synthmap.service.files import answer_file
-from synthmap.service.formats import JSON, PARQUET, json_only
+from synthmap.service.formats import HTML, JSON, PARQUET, json_only
 from synthmap.service.links import href, link
 from synthmap.service.making import Making
 from synthmap.service.problems import Problem
@@ -25,7 +25,7 @@ from synthmap.service.problems import Problem
 router = APIRouter(tags=["downloads"], dependencies=[Depends(reads)])
 
 _PATIENCE = 0.8  # of the time that a request may take: then the answer says that the file is not ready yet
-_KINDS = {".parquet": PARQUET, ".json": JSON}
+_KINDS = {".parquet": PARQUET, ".json": JSON, ".html": HTML}
 
 
 @router.get("/releases/{release}/downloads", summary="Files of a release", dependencies=[Depends(json_only)])

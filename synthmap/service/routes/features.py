@@ -19,7 +19,6 @@ from synthmap.service.caching import kept, not_modified
 from synthmap.service.context import Service, ServiceDep
 from synthmap.service.feature_documents import (
     QUERYABLES,
-    SCHEMA,
     Links,
     collection_id,
     describe_collection,
@@ -28,7 +27,7 @@ from synthmap.service.feature_documents import (
 )
 from synthmap.service.feature_pages import collection_page, collections_page, item_page, items_page
 from synthmap.service.feature_query import OWN, read_crs, read_query, single
-from synthmap.service.formats import GEOJSON, HTML, JSON, negotiate
+from synthmap.service.formats import GEOJSON, HTML, JSON, SCHEMA, negotiate
 from synthmap.service.links import href, link
 from synthmap.service.openapi import offers, refers
 

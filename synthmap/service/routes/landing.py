@@ -4,7 +4,7 @@ from fastapi import APIRouter, Request
 from starlette.responses import JSONResponse, Response
 
 from synthmap.service.conformance import CONFORMS_TO
-from synthmap.service.formats import HTML, JSON, negotiate
+from synthmap.service.formats import HTML, JSON, SCHEMA, negotiate
 from synthmap.service.html import STYLESHEET, page, stylesheet
 from synthmap.service.links import href, link
 from synthmap.service.openapi import OPENAPI, document, offers, operations
@@ -30,6 +30,7 @@ def read_landing(request: Request) -> Response:
             link(request, "alternate", HTML, "This document as a page", f="html"),
             link(request, "data", JSON, "Collections of features: flows, origins, destinations", "collections"),
             link(request, "related", JSON, "Releases: tables, statements, files", "releases"),
+            link(request, "related", SCHEMA, "Schema of privacy statements", "schemas", "statement"),
             link(request, "http://www.opengis.net/def/rel/ogc/1.0/processes", JSON, "Processes", "processes"),
             link(request, "http://www.opengis.net/def/rel/ogc/1.0/job-list", JSON, "Jobs", "jobs"),
             link(request, "service-doc", HTML, "The interface, for people", "api", f="html"),

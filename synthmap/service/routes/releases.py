@@ -1,28 +1,26 @@
-"""The releases of the store: their list, their manifests, their privacy statements."""
+"""The releases of the store: their list, their manifests."""
 
 import json
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Query, Request
-from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.responses import JSONResponse, Response
 
 from synthmap.errors import QueryError
 from synthmap.published.features import LAYERS
 from synthmap.published.places import ZONE
 from synthmap.published.store import Listed, OpenedRelease
-from synthmap.release.statement import statement
 from synthmap.service.access import reads
 from synthmap.service.caching import kept, not_modified
 from synthmap.service.context import ReleaseDep, ServiceDep
 from synthmap.service.feature_documents import collection_id
-from synthmap.service.formats import JSON, negotiate
-from synthmap.service.links import link
+from synthmap.service.formats import JSON, TEXT, negotiate
+from synthmap.service.links import described, link
 
 router = APIRouter(tags=["releases"], dependencies=[Depends(reads)])
 
 PAGE, MOST = 100, 1000  # releases of a page: each is opened, its hashes checked, when it is first listed
-TEXT = "text/plain"
 _OFFERED = {"json": JSON}
 
 Dated = tuple[int, int, str]
@@ -57,18 +55,6 @@ def read_release(request: Request, opened: ReleaseDep) -> Response:
     manifest = opened.manifest.model_dump(mode="json")
     body = {"id": opened.id} | manifest | {"links": _links(request, opened)}
     return not_modified(request, headers) or JSONResponse(body, headers=headers)
-
-
-@router.get(
-    "/releases/{release}/statement",
-    summary="The privacy statement of a release",
-    response_class=PlainTextResponse,
-)
-def read_statement(request: Request, opened: ReleaseDep) -> Response:
-    """Return in words what is promised, on which assumptions, and how much is prior."""
-    negotiate(request, {"text": TEXT})
-    headers = kept(request, opened.etag)
-    return not_modified(request, headers) or PlainTextResponse(statement(opened.manifest) + "\n", headers=headers)
 
 
 def _rank(one: Dated) -> tuple[int, int, str]:
@@ -125,6 +111,7 @@ def _links(request: Request, opened: OpenedRelease) -> list[dict[str, str]]:
     return [
         link(request, "self", JSON, "Manifest", "releases", opened.id),
         *(link(request, rel, kind, title, "releases", opened.id, rel) for rel, (kind, title) in below.items()),
+        *described(request, opened.id),
         *(link(request, "collection", JSON, f"Features: {kind}", "collections", name) for kind, name in names.items()),
         *(link(request, "tiles", JSON, f"Tiles: {kind}", "collections", name, "tiles") for kind, name in names.items()),
     ]

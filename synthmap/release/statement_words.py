@@ -1,0 +1,118 @@
+"""What a statement says in words, made from its facts: sentences shared by text, page and record."""
+
+import math
+from decimal import ROUND_CEILING, ROUND_HALF_EVEN, Context, Decimal
+
+from synthmap.release.statement_facts import Facts, Odds, PriorShare
+
+ADVICE = "Do not read single zones as facts: block figures are mostly chance; sum them up."
+LEDGER = (
+    "Losses of several releases from the same confidential table add up. Where the curator keeps the ledger of "
+    "synthmap, /ledger of the service that publishes this release shows the dataset's budget, what was spent and what "
+    "is left: the budget is the most that all releases and published measurements together may ever cost one person, "
+    "in the same ε and δ as here. A release outside a ledger is accounted for by nobody but its curator."
+)
+NOT_PROTECTED = (
+    "The number of workers at each destination, which zones are destinations, and all totals of these: exact.",
+    "What is true of people in general: that a factory draws its workers from the next village can be learned, and "
+    "applied to anyone known to work there, whether or not that person is in the table.",
+    "Guesses about one worker that lean on others whose homes go with that worker's, such as a household that moves "
+    "together: the bounds are for one worker, all others being given.",
+    "The confidential table itself where it is kept, and the machine that drew the release: who can read them needs no "
+    "release.",
+)
+
+
+def amounts(facts: Facts) -> str:
+    """Return ε and δ for people."""
+    return f"ε = {facts.dp.epsilon:g}, δ = {facts.dp.delta:.3g}"
+
+
+def promise(facts: Facts) -> list[str]:
+    """Return the promise in sentences, each with what it is about."""
+    kind = "ε-differential privacy" if facts.form == "pure" else "(ε, δ)-differential privacy"
+    found = [
+        f"Promise: {kind} with {amounts(facts)}, for this table and all that is derived from it.",
+    ]
+    if facts.pdp_cells is not None and facts.form == "probabilistic":
+        found.append(
+            f"At cell level also (ε, δ)-probabilistic DP (OnTheMap's form): ε = {facts.pdp_cells.epsilon:g}, "
+            f"δ = {facts.pdp_cells.delta_destination:.3g} for a destination, "
+            f"{facts.pdp_cells.delta_table:.3g} for the whole table."
+        )
+    return found
+
+
+def odds(one: Odds, facts: Facts) -> str:
+    """Return in words how far the release can move an attacker's belief about one worker."""
+    whose = "one job's home" if one.jobs == 1 else f"the homes of up to {one.jobs} jobs of a worker together"
+    if facts.segments:
+        whose = whose.replace("home", "home and segment", 1)
+    chance = ""
+    if one.chance > 0:
+        chance = f"but for a chance of at most {one.chance:.3g} (1 in {math.floor(1 / one.chance):,}), "
+    if one.factor is None:
+        return f"In odds: ε = {one.epsilon:g} is too large to bound anything about {whose}."
+    return (
+        f"In odds: {chance}the release multiplies the odds that an attacker gives to the truth about {whose} by at "
+        f"most {one.factor:g}; what seemed {percent(one.beliefs[1].prior)} likely beforehand seems at most "
+        f"{percent(one.beliefs[1].posterior, up=True)} likely afterwards."
+    )
+
+
+def odds_note(facts: Facts) -> str:
+    """Return for whom the bounds on beliefs hold, and why they are what they are."""
+    everyone = "They hold for an attacker who knows where all others live, and for one who sees less or knows less"
+    if facts.form == "pure":
+        return f"{everyone}. There is no chance of failure: δ is 0."
+    if facts.form == "approximate":
+        return (
+            f"{everyone}. Plain (ε, δ)-DP bounds the probability of every event; how often a belief moves it bounds "
+            "only at twice exp(ε), with twice δ as the chance of more: those are the figures here."
+        )
+    return (
+        "They hold for an attacker who sees the whole table and knows where all other workers live. For one who sees "
+        "only sums or maps, or knows less, the factor and the chance are at most twice as large."
+    )
+
+
+def prior(facts: Facts) -> str:
+    """Return in one sentence below which size figures are mostly prior."""
+    mostly = facts.mostly_prior
+    whole = (
+        f"{percent(facts.prior_share)} of all origins are expected to be drawn from the public prior, not from data."
+    )
+    if mostly is None:
+        return whole
+    if mostly.below is None:
+        return (
+            f"{whole} At no destination are more than half of them; the largest share at one is "
+            f"{percent(mostly.largest)}."
+        )
+    return (
+        f"{whole} Below {mostly.below:,} workers more than half of a destination's origins can be prior: "
+        f"{mostly.destinations:,} of {facts.destinations:,} destinations, with {percent(mostly.workers_share)} of all "
+        "workers, are like that."
+    )
+
+
+def sizes(one: PriorShare) -> str:
+    """Return a class of headcounts."""
+    if one.headcount_from == one.headcount_to:
+        return f"{one.headcount_from:,}"
+    return f"{one.headcount_from:,}–{one.headcount_to:,}"
+
+
+def percent(share: float, *, up: bool = False) -> str:
+    """Return a share in percent, three digits, never rounded to nothing or all; a bound is rounded up.
+
+    Examples
+    --------
+    >>> percent(0.001), percent(0.35547, up=True), percent(0.99999), percent(0)
+    ('0.1 %', '35.6 %', 'over 99.9 %', '0 %')
+    """
+    context = Context(prec=3, rounding=ROUND_CEILING if up else ROUND_HALF_EVEN)
+    if 0.999 < share < 1 and not up:
+        return "over 99.9 %"
+    value = context.plus(context.create_decimal(Decimal(repr(share))) * 100)
+    return f"{value.normalize():f} %"
