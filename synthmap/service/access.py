@@ -10,7 +10,7 @@ from synthmap.catalog.keys import Key, Role
 from synthmap.errors import CatalogError
 from synthmap.service.credentials import sent_secrets
 from synthmap.service.keyring import Keyring
-from synthmap.service.paths import OPEN, route_path
+from synthmap.service.paths import is_open, route_path
 from synthmap.service.problems import Problem, problem
 from synthmap.service.rates import Rates, address_of
 
@@ -89,7 +89,7 @@ class Gate:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer the request, or refuse its caller."""
-        if scope["type"] != "http" or route_path(scope) in OPEN:
+        if scope["type"] != "http" or is_open(route_path(scope)):
             await self._app(scope, receive, send)
             return
         request = Request(scope)

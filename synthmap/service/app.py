@@ -29,6 +29,8 @@ from synthmap.service.routes import (
     jobs,
     landing,
     ledger,
+    levels,
+    map_page,
     metrics,
     od,
     processes,
@@ -38,7 +40,22 @@ from synthmap.service.routes import (
 )
 from synthmap.service.settings import ServiceSettings
 
-ROUTES = (landing, releases, statements, od, features, tiles, downloads, metrics, processes, jobs, ledger, health)
+ROUTES = (
+    landing,
+    map_page,
+    releases,
+    levels,
+    statements,
+    od,
+    features,
+    tiles,
+    downloads,
+    metrics,
+    processes,
+    jobs,
+    ledger,
+    health,
+)
 
 
 def create_app(settings: ServiceSettings) -> FastAPI:

@@ -33,7 +33,9 @@ class SafeHeaders:
 
         async def adding(message: Message) -> None:
             if message["type"] == "http.response.start":
-                message["headers"] = [*message.get("headers", ()), *_ALWAYS]
+                own = list(message.get("headers", ()))
+                told = {name.lower() for name, _ in own}
+                message["headers"] = [*own, *(pair for pair in _ALWAYS if pair[0] not in told)]
                 key = state.get("key")
                 if key is not None:
                     _keep_from_others(MutableHeaders(raw=message["headers"]), key.role)

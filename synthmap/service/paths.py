@@ -4,6 +4,12 @@ from starlette.types import Scope
 
 # for machines that have no key, and the style of pages, whose links carry none: neither refused nor counted
 OPEN = frozenset({"/healthz", "/readyz", "/static/synthmap.css"})
+MAP = "/map"  # the page and its files hold nothing of any release, and it is where a key is entered
+
+
+def is_open(path: str) -> bool:
+    """Return whether a path, as routes see it, takes no key."""
+    return path in OPEN or path == MAP or path.startswith(f"{MAP}/")
 
 
 def route_path(scope: Scope) -> str:

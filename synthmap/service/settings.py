@@ -49,6 +49,13 @@ class ServiceSettings(BaseSettings):
     export_rows_maximum: int = Field(
         default=2_000_000, ge=0, description="Larger files are made by a job (export), not while a reader waits."
     )
+    map_tiles: str = Field(
+        default="",
+        pattern=r"^(https?://[A-Za-z0-9.:-]+/[^\s;,]*)?$",
+        description="Raster tiles below the map, such as https://tiles.example.org/{z}/{x}/{y}.png; whoever looks "
+        "at the map asks that server. Empty: none, and nothing is asked for elsewhere.",
+    )
+    map_attribution: str = Field(default="", description="Whose the tiles of map_tiles are, as text for their corner.")
     log_level: str = Field(default="info", pattern="^(debug|info|warning|error)$", description="What is logged.")
 
     @property

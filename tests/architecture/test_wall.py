@@ -16,6 +16,8 @@ SECRETS = ("synthmap.confidential", "synthmap.mechanism", "synthmap.kernels", "s
 READING = ("release.verify", "release.manifest", "release.store", "release.statement", "catalog.jobs",
            "published.store", "published.exports", "service.app", "service.serve", "service.__main__")  # fmt: skip
 
+UNSEEN = {"__pycache__", "node_modules", "dist"}  # Docker does not see them: they are in .dockerignore
+
 AWAY = """
 import sys
 
@@ -114,7 +116,7 @@ def copied(target, repository):
     files = {}
     for word, rest in target:
         assert word != "ADD"
-        if word == "COPY":
+        if word == "COPY" and not rest.startswith("--from="):  # what another stage built is no file of ours
             *sources, goal = rest.split()
             for source in sources:
                 assert not re.search(r"[*?\[]|^--|^/|\.\.", source), source
@@ -122,7 +124,7 @@ def copied(target, repository):
                 assert path.exists(), source
                 inner = [one for one in path.rglob("*") if one.is_file()] if path.is_dir() else [path]
                 for one in inner:
-                    if "__pycache__" not in one.parts:
+                    if not UNSEEN & set(one.relative_to(repository).parts):
                         place = one.relative_to(path) if path.is_dir() else Path(path.name)
                         files[one.relative_to(repository).as_posix()] = Path(goal) / place
     return files
@@ -172,6 +174,13 @@ def test_the_pipeline_image_holds_the_whole_program(targets, repository):
     assert {path.relative_to(repository).as_posix() for path in program} <= set(files)
     project = tomllib.loads((repository / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     assert {project["readme"], *project["license-files"], "constraints.txt"} <= set(files)
+
+
+def test_images_hold_nothing_that_a_build_left_behind(targets, repository):
+    unseen = (repository / ".dockerignore").read_text(encoding="utf-8").split()
+    assert {f"**/{name}" for name in UNSEEN} <= set(unseen)
+    assert ("COPY", "--from=page /app/web/dist synthmap/service/web/dist") in targets["service"]
+    assert [rest for word, rest in targets["page"] if word == "RUN" and "web/build.py" in rest]
 
 
 @pytest.mark.parametrize("target", ["service", "pipeline"])

@@ -9,6 +9,7 @@ from synthmap.service.html import STYLESHEET, page, stylesheet
 from synthmap.service.links import href, link
 from synthmap.service.openapi import OPENAPI, document, offers, operations
 from synthmap.service.routes import tiles
+from synthmap.service.web_page import built_page
 
 router = APIRouter(tags=["landing"])
 
@@ -28,6 +29,11 @@ def read_landing(request: Request) -> Response:
         "links": [
             link(request, "self", JSON, "This document"),
             link(request, "alternate", HTML, "This document as a page", f="html"),
+            *(
+                [link(request, "related", HTML, "The map: flows, totals, analyses, files", "map")]
+                if built_page()
+                else []
+            ),
             link(request, "data", JSON, "Collections of features: flows, origins, destinations", "collections"),
             link(request, "related", JSON, "Releases: tables, statements, files", "releases"),
             link(request, "related", SCHEMA, "Schema of privacy statements", "schemas", "statement"),

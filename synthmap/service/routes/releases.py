@@ -103,6 +103,7 @@ def _links(request: Request, opened: OpenedRelease) -> list[dict[str, str]]:
     """Return links to all that can be asked of a release."""
     below = {
         "statement": (TEXT, "Privacy statement"),
+        "levels": (JSON, "Levels of its zones"),
         "od": (JSON, "Flows"),
         "metrics": (JSON, "How far it can be trusted"),
         "downloads": (JSON, "Files"),

@@ -1,0 +1,34 @@
+// numbers and times as the reader's locale writes them
+const languages = [...navigator.languages];
+const whole = new Intl.NumberFormat(languages, { maximumFractionDigits: 0 });
+const fine = new Intl.NumberFormat(languages, { maximumSignificantDigits: 2 });
+const plain = new Intl.NumberFormat(languages, { maximumSignificantDigits: 3 });
+const shares = new Intl.NumberFormat(languages, { style: "percent", maximumFractionDigits: 1 });
+const times = new Intl.DateTimeFormat(languages, { dateStyle: "medium", timeStyle: "short" });
+
+export const count = (value: number): string => whole.format(value);
+export const percent = (value: number): string => shares.format(value);
+export const number = (value: number): string => plain.format(value);
+export const moment = (value: string): string => times.format(new Date(value));
+
+/** An expected error: whole from ten on, two digits below. */
+export const error = (value: number): string => (value >= 10 ? whole.format(value) : fine.format(value));
+
+/** A figure with its expected error. */
+export function figure(workers: number, expected: number): string {
+  return expected === 0 ? count(workers) : `${count(workers)} ± ${error(expected)}`;
+}
+
+/** An amount of privacy loss; very small ones as powers of ten. */
+export function loss(value: number): string {
+  return value !== 0 && Math.abs(value) < 0.001
+    ? value.toExponential(0).replace("e", " · 10^")
+    : number(value);
+}
+
+export function bytes(value: number | null): string {
+  if (value === null) return "";
+  const units = ["B", "kB", "MB", "GB"];
+  const step = Math.min(units.length - 1, Math.floor(Math.log10(Math.max(1, value)) / 3));
+  return `${fine.format(value / 1000 ** step)} ${units[step]}`;
+}
