@@ -39,6 +39,8 @@ COPY synthmap/privacy/__init__.py synthmap/privacy/composition.py synthmap/priva
 COPY synthmap/release/ synthmap/release/
 COPY synthmap/published/ synthmap/published/
 COPY synthmap/catalog/ synthmap/catalog/
+COPY synthmap/analysis/__init__.py synthmap/analysis/
+COPY synthmap/analysis/area/ synthmap/analysis/area/
 COPY synthmap/service/ synthmap/service/
 COPY --from=page /app/web/dist synthmap/service/web/dist
 USER 10001

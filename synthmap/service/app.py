@@ -23,6 +23,7 @@ from synthmap.service.problems import add_problems
 from synthmap.service.rates import Rates
 from synthmap.service.readiness import Readiness
 from synthmap.service.routes import (
+    analyses,
     downloads,
     features,
     health,
@@ -47,6 +48,7 @@ ROUTES = (
     levels,
     statements,
     od,
+    analyses,
     features,
     tiles,
     downloads,

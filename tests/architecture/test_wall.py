@@ -66,7 +66,8 @@ app = create_app(service_settings(store=sys.argv[1], database="sqlite:///" + sys
 asked = set()
 with TestClient(app, raise_server_exceptions=False) as client:
     for release in client.get("/releases").json()["releases"]:
-        for path in ("", "/od?limit=3", "/statement", "/metrics", "/downloads", "/downloads/flows.csv"):
+        for path in ("", "/od?limit=3", "/statement", "/metrics", "/downloads", "/downloads/flows.csv", "/analyses",
+                     "/analyses/inflow-outflow?zone=01", "/analyses/origins?zone=01"):
             asked.add(client.get(f"/releases/{release['id']}{path}").status_code)
         for part in ("flows", "origins", "destinations"):
             for path in ("", "/items?limit=3", "/queryables", "/tiles/WebMercatorQuad/0/0/0"):

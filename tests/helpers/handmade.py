@@ -10,7 +10,16 @@ import shapely
 
 from synthmap.published.memory import Memory
 from synthmap.published.store import OpenedRelease
-from synthmap.release.manifest import FileRecord, Invariants, Manifest, ZonesSummary
+from synthmap.release.manifest import (
+    FileRecord,
+    Invariants,
+    Loss,
+    Manifest,
+    PriorSummary,
+    Privacy,
+    Software,
+    ZonesSummary,
+)
 from synthmap.release.verify import sha256
 
 ELSEWHERE = "elsewhere"
@@ -39,6 +48,9 @@ class World:
     levels: tuple[str, ...] = ()
     segments: tuple[str, ...] = ()
     elsewhere: bool = True
+    vintage: str = "1"
+    year: int | None = None
+    prior_share: float = 0.2  # of every destination
     rows: list[dict[str, object]] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -77,13 +89,14 @@ def open_world(
     sizes: dict[str, int] = {}
     for row in world.rows:
         sizes[str(row["destination"])] = sizes.get(str(row["destination"]), 0) + int(str(row["count"]))
-    planned = {
-        "destination": pa.array(list(sizes), pa.string()),
-        "headcount": pa.array(list(sizes.values()), pa.int64()),
-        "synthetic_size": pa.array(list(sizes.values()), pa.int64()),
-        "prior_share": pa.array([0.0] * len(sizes), pa.float64()),
+    sizes = {name: size for name, size in sizes.items() if size}
+    plan = {
+        "destination": pa.array(sizes, pa.string()),
+        "headcount": pa.array(sizes.values(), pa.int64()),
+        "synthetic_size": pa.array(sizes.values(), pa.int64()),
+        "prior_share": pa.array([world.prior_share] * len(sizes), pa.float64()),
     }
-    pq.write_table(pa.table(planned), directory / "plan.parquet")
+    pq.write_table(pa.table(plan), directory / "plan.parquet")
     files = {
         path.relative_to(directory).as_posix(): FileRecord(sha256=sha256(path), bytes=path.stat().st_size)
         for path in directory.rglob("*.parquet")
@@ -92,7 +105,7 @@ def open_world(
         release=directory.name,
         name="handmade",
         title="Made by hand",
-        year=None,
+        year=world.year,
         segments=list(world.segments),
         invariants=Invariants(
             statements=[],
@@ -100,8 +113,17 @@ def open_world(
             destinations=len({row["destination"] for row in world.rows}),
         ),
         zones=ZonesSummary(
-            vintage="1", zones=len(zones), levels=list(world.levels), elsewhere=ELSEWHERE if world.elsewhere else None
+            vintage=world.vintage,
+            zones=len(zones),
+            levels=list(world.levels),
+            elsewhere=ELSEWHERE if world.elsewhere else None,
         ),
+        private=True,
+        warning=None,
+        created="2026-01-02T03:04:05+00:00",
+        privacy=Privacy.model_construct(dp=Loss(epsilon=4.0, delta=1e-6)),
+        prior=PriorSummary.model_construct(strength=20.0, source=None),
+        software=Software(synthmap="0", source="0", python="3", packages={}),
         files=files,
     )
     return OpenedRelease(directory, manifest, directory.name, memory=Memory(memory))

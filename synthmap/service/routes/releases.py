@@ -105,6 +105,7 @@ def _links(request: Request, opened: OpenedRelease) -> list[dict[str, str]]:
         "statement": (TEXT, "Privacy statement"),
         "levels": (JSON, "Levels of its zones"),
         "od": (JSON, "Flows"),
+        "analyses": (JSON, "Analyses of areas"),
         "metrics": (JSON, "How far it can be trusted"),
         "downloads": (JSON, "Files"),
     }

@@ -1,0 +1,1 @@
+"""OnTheMap's analyses of areas on the published table, each figure with its expected error."""

@@ -1,0 +1,101 @@
+"""Figures of an analysis: synthetic workers, by segment too, each with its expected error."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from synthmap.errors import QueryError
+from synthmap.geography.zones import ELSEWHERE
+from synthmap.published.areas.area import Area
+from synthmap.published.figure_errors import FigureErrors
+from synthmap.published.places import ZONE
+from synthmap.published.store import OpenedRelease
+from synthmap.published.table import units_of
+
+
+@dataclass(frozen=True)
+class Figures:
+    """Some figures; columns are all workers, then each segment.
+
+    Attributes
+    ----------
+    workers : ndarray of int64, shape (figures, columns)
+    error : ndarray of float64, shape (figures, columns)
+        Expected error, workers; 0 where a figure is exact.
+    """
+
+    workers: NDArray[np.int64]
+    error: NDArray[np.float64]
+
+    def __len__(self) -> int:
+        return int(self.workers.shape[0])
+
+    def take(self, rows: Any) -> "Figures":
+        """Return some of the figures."""
+        return Figures(self.workers[rows], self.error[rows])
+
+    def columns(self, number: int) -> "Figures":
+        """Return the first columns."""
+        return Figures(self.workers[:, :number], self.error[:, :number])
+
+    def minus(self, other: "Figures") -> "Figures":
+        """Return differences of figures whose errors are independent."""
+        return Figures(self.workers - other.workers, np.hypot(self.error, other.error))
+
+    def with_error(self, column: int, error: float) -> "Figures":
+        """Return the figures, the error of one column replaced."""
+        errors = self.error.copy()
+        errors[:, column] = error
+        return Figures(self.workers, errors)
+
+
+def joined(*parts: Figures) -> Figures:
+    """Return figures one after the other."""
+    return Figures(np.concatenate([one.workers for one in parts]), np.concatenate([one.error for one in parts]))
+
+
+def estimated(
+    errors: FigureErrors, tallied: NDArray[np.int64], size: NDArray[np.float64], spread: NDArray[np.float64]
+) -> Figures:
+    """Return the figures of a tally, with the errors that its destinations make (see `FigureErrors.expected`)."""
+    return Figures(tallied.sum(axis=2), errors.expected(tallied, size, spread))
+
+
+def total_of(errors: FigureErrors, tallied: NDArray[np.int64], destinations: NDArray[np.bool_]) -> Figures:
+    """Return all workers at some destinations as one figure: their number is an invariant, their segments are not.
+
+    Parameters
+    ----------
+    tallied : ndarray of int64, shape (keys, columns, groups)
+        All flows into the destinations, whatever the keys.
+    """
+    size, spread = errors.grouped(np.where(destinations, 0, -1), 1)
+    found = estimated(errors, tallied.sum(axis=0, keepdims=True), size, spread)
+    return found.with_error(0, errors.of_total(destinations))
+
+
+def elsewhere_code(opened: OpenedRelease) -> int:
+    """Return the code of everywhere else; -1 where the release has none."""
+    if opened.manifest.zones.elsewhere is None:
+        return -1
+    return int(units_of(opened, ZONE).codes((ELSEWHERE,), "origin")[0])
+
+
+def shares(figures: Figures) -> list[float | None]:
+    """Return each figure's share of the last, the total."""
+    total = int(figures.workers[-1, 0])
+    return [None if total == 0 else int(one) / total for one in figures.workers[:, 0]]
+
+
+def same_release(opened: OpenedRelease, *areas: Area) -> None:
+    """Refuse areas of another release.
+
+    Raises
+    ------
+    QueryError
+        If an area has another number of zones than the release.
+    """
+    if any(area.zones.size != len(units_of(opened, ZONE)) for area in areas):
+        raise QueryError("area must be one of the release that is analysed; make it again with that release")

@@ -1,0 +1,160 @@
+"""The result of an analysis: figures with what they are called, where they are from and what to beware of."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from synthmap.analysis.area.figures import Figures
+from synthmap.published.areas.area import Area
+from synthmap.published.exports.about import citation
+from synthmap.published.figure_errors import figure_errors, trust
+from synthmap.published.store import OpenedRelease
+
+OUTSIDE = (
+    "Jobs at places outside the release are not in it: residents of the area who work there are not counted among "
+    "those who live in it."
+)
+
+
+@dataclass(frozen=True)
+class Named:
+    """An area in a role: its name, and the end of a commute at which it is; None where it is at both."""
+
+    name: str
+    end: str | None
+    area: Area
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """What an analysis found.
+
+    Attributes
+    ----------
+    name, title : str
+        As in routes, and for people.
+    opened : OpenedRelease
+    areas : tuple of Named
+    parameters : mapping
+        What was used, defaults included.
+    keys : tuple of mapping
+        What each row is about.
+    figures : Figures
+        One row each.
+    others : mapping of str to Figures
+        Further figures of each row.
+    notes : tuple of str
+        What a reader must know beside what all analyses tell.
+    """
+
+    name: str
+    title: str
+    opened: OpenedRelease
+    areas: tuple[Named, ...]
+    parameters: Mapping[str, Any]
+    keys: tuple[Mapping[str, Any], ...]
+    figures: Figures
+    others: Mapping[str, Figures] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    @property
+    def segments(self) -> tuple[str, ...]:
+        """Names of the segments."""
+        return tuple(self.opened.manifest.segments)[: self.figures.workers.shape[1] - 1]
+
+    def cited(self, on: date) -> str:
+        """Return one line that names release, promise, vintage, area and day."""
+        manifest = self.opened.manifest
+        loss = manifest.privacy.dp
+        where = "; ".join(_where(one) for one in self.areas)
+        return (
+            f"{self.title} for {where}. {citation(self.opened)} (ε, δ)-differentially private, ε = {loss.epsilon:g}, "
+            f"δ = {loss.delta:.3g}. Zones of vintage {manifest.zones.vintage}. Asked on {on.isoformat()}."
+        )
+
+    def warnings(self) -> list[str]:
+        """Return in plain words what to beware of."""
+        found = [one for one in (self.opened.manifest.warning,) if one]
+        kinds = trust(self.figures.workers[:, 0], self.figures.error[:, 0])
+        told = [kind for kind, workers in zip(kinds, self.figures.workers[:, 0], strict=True) if workers]
+        noise, weak = told.count("noise"), told.count("weak")
+        if noise:
+            found.append(
+                f"Noise outweighs signal in {_of(noise, len(told))}: they are expected to be off by as much as they "
+                "say, or more. Read nothing into them."
+            )
+        if weak:
+            found.append(f"{_of(weak, len(told))} are expected to be off by more than half of themselves.")
+        for one in self.areas:
+            if one.end != "home" and (share := figure_errors(self.opened).prior_share(one.area.zones)) is not None:
+                found.append(
+                    f"{share:.0%} of the origins of those who work in {_called(one.name)} are drawn from the public "
+                    "prior, not from data.".replace("%", " %", 1)
+                )
+            if one.area.count and one.area.count <= SMALL:
+                has = f"{_called(one.name)} has {one.area.count} zone{'s' * (one.area.count > 1)}"
+                found.append(f"{has[0].upper()}{has[1:]}: figures of so few are mostly chance; add zones up first.")
+        return [*found, *self.notes]
+
+    def frame(self) -> pl.DataFrame:
+        """Return keys and figures as a flat table: workers, expected_error and trust of all, then of each segment."""
+        columns: dict[str, Any] = {name: [row.get(name) for row in self.keys] for name in _names(self.keys)}
+        for prefix, figures in self.others.items():
+            columns |= _flat(figures, self.segments, f"{prefix}_")
+        return pl.DataFrame(columns | _flat(self.figures, self.segments, ""), infer_schema_length=None, strict=False)
+
+
+SMALL = 3  # zones; a single one is mostly chance
+
+
+def figure(figures: Figures, row: int, segments: Sequence[str]) -> dict[str, Any]:
+    """Return a figure as an object: workers, expected_error, trust, and the same for each segment."""
+    columns = _numbers(figures, row)
+    return columns[0] | {"segments": dict(zip(segments, columns[1:], strict=True))}
+
+
+def _numbers(figures: Figures, row: int) -> list[dict[str, Any]]:
+    workers, error = figures.workers[row], figures.error[row]
+    return [
+        {"workers": one, "expected_error": rounded(off), "trust": kind}
+        for one, off, kind in zip(workers.tolist(), error.tolist(), trust(workers, error), strict=True)
+    ]
+
+
+def rounded(value: float) -> float:
+    """Return an error without digits that mean nothing."""
+    return float(f"{value:.4g}")
+
+
+def _flat(figures: Figures, segments: Sequence[str], prefix: str) -> dict[str, Any]:
+    """Return figures as columns; segments are called by their names."""
+    out: dict[str, Any] = {}
+    for at, name in enumerate(["", *segments]):
+        workers, error = figures.workers[:, at], figures.error[:, at]
+        lead = f"{prefix}{name}_" if name else prefix
+        out[f"{prefix}{name}" if name else f"{prefix}workers"] = workers
+        out[f"{lead}expected_error"] = np.array([rounded(one) for one in error.tolist()], float)
+        out[f"{lead}trust"] = trust(workers, error)
+    return out
+
+
+def _names(keys: Sequence[Mapping[str, Any]]) -> list[str]:
+    return list(dict.fromkeys(name for row in keys for name in row))
+
+
+def _of(some: int, every: int) -> str:
+    return f"{some} of {every} figures"
+
+
+def _called(name: str) -> str:
+    return "the area" if name == "area" else f"area {name}"
+
+
+def _where(one: Named) -> str:
+    ends = {"home": " (where they live)", "work": " (where they work)", None: ""}
+    lead = "" if one.name == "area" else f"{one.name}: "
+    return f"{lead}{one.area.description}{ends[one.end]}"
