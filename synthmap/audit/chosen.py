@@ -41,7 +41,12 @@ class Attack:
 
 
 def exact_worlds() -> list[World]:
-    """Return small worlds with every kind of plan."""
+    """Return small worlds with every kind of plan.
+
+    Every kind of coarsening, rule and dropping with one and two workers and five origins; three workers and three
+    origins under the rules pdp and adp, with spreading inside cells, cells by distance and dropping; two segments with
+    one worker and with two, also with dropping and with cells by distance; destinations of one and of two workers.
+    """
     four, two = four_zones(), two_zones()
     found = [
         World(f"{name}, {workers} worker{'s' * (workers > 1)}", four, (0,), (workers,), settings)
@@ -49,12 +54,21 @@ def exact_worlds() -> list[World]:
         for name, settings in _BETWEEN.items()
     ]
     segments = replace(SETTINGS, segments=2)
+    loose = replace(SETTINGS, epsilon=1.2, delta=0.25)  # so loose that failures are certified, not excluded
+    of_three = {
+        "three workers": loose,
+        "three workers, rule adp": replace(SETTINGS, rule=Rule.ADP),
+        "three workers, spread inside cells": replace(loose, cells=2),
+        "three workers, cells by distance": replace(loose, finest=0),
+        "three workers, dropping": replace(loose, keep=0.5, epsilon=2.0, delta=0.4),
+    }
     return [
         *found,
+        *(World(name, two, (0,), (3,), settings) for name, settings in of_three.items()),
         World("two segments, 1 worker", four, (0,), (1,), replace(segments, cells=2)),
         World("two segments, 2 workers", two, (0,), (2,), segments),
-        World("three workers", two, (0,), (3,), replace(SETTINGS, epsilon=1.2, delta=0.25)),
-        World("three workers, rule adp", two, (0,), (3,), replace(SETTINGS, rule=Rule.ADP)),
+        World("two segments, dropping, 2 workers", two, (0,), (2,), replace(segments, cells=2, keep=0.5, epsilon=2.5)),
+        World("two segments, cells by distance, 2 workers", two, (0,), (2,), replace(segments, finest=0)),
         World("two destinations", two, (0, 1), (1, 2), replace(_TWO_CELLS, epsilon=0.7, delta=0.6)),
     ]
 
