@@ -38,7 +38,7 @@ class ServiceSettings(BaseSettings):
     tile_features_maximum: int = Field(
         default=10_000, ge=1, description="Bounds the size of a tile; of flows, at most the 1,000 strongest."
     )
-    body_bytes_maximum: int = Field(default=1_000_000, ge=1, description="Requests are small; uploads of areas set it.")
+    body_bytes_maximum: int = Field(default=10_000_000, ge=1, description="Uploads of areas are the largest.")
     seconds_maximum: float = Field(default=60.0, gt=0, description="Who waits longer for an answer is told so (503).")
     requests_per_minute: int = Field(
         default=30_000,

@@ -17,7 +17,14 @@ from synthmap.published.places import ZONE
 from synthmap.published.table import units_of
 from synthmap.service.access import reads
 from synthmap.service.analysis_answers import as_area, as_csv, as_json
-from synthmap.service.analysis_areas import Areas, area_in_address, area_in_body, pair_in_address, pair_in_body
+from synthmap.service.analysis_areas import (
+    Areas,
+    area_in_address,
+    area_in_body,
+    pair_in_address,
+    pair_in_body,
+    sends,
+)
 from synthmap.service.analysis_kinds import KINDS, Kind, Options
 from synthmap.service.caching import kept, not_modified
 from synthmap.service.context import ReleaseDep
@@ -147,6 +154,7 @@ def _routes(name: str, kind: Kind) -> None:
             name=f"{method.lower()}_{name.replace('-', '_')}",
             response_class=Response,
             responses=offers(*FORMATS.values()),
+            openapi_extra=sends(pair=kind.pair) if method == "POST" else None,
         )
 
 
@@ -156,4 +164,5 @@ for _method, _handler in (("GET", _area), ("POST", _area_sent)):
     router.add_api_route(
         "/releases/{release}/analyses/area", _handler, methods=[_method], summary="Zones of an area",
         dependencies=[Depends(json_only)], response_class=Response, responses=offers(JSON),
+        openapi_extra=sends(pair=False) if _method == "POST" else None,
     )  # fmt: skip
