@@ -14,7 +14,7 @@ FROM base AS pipeline
 COPY pyproject.toml constraints.txt README.md LICENSE ./
 COPY synthmap/ synthmap/
 COPY pipelines/ pipelines/
-RUN pip install --constraint constraints.txt '.[service,postgres]' \
+RUN pip install --constraint constraints.txt '.[service,postgres,metrics]' \
     && rm -rf synthmap/service/web/node_modules
 USER 10001
 VOLUME ["/data", "/releases"]

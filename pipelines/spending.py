@@ -21,7 +21,7 @@ from synthmap.spec import Spec
 
 
 class Spending:
-    """What `pipelines.release.release` calls to pay for a release of `spec` as one of `dataset`.
+    """What `pipelines.release.release`, and others alike, call to pay for a release of `spec` as one of `dataset`.
 
     Parameters
     ----------
@@ -32,25 +32,31 @@ class Spending:
     spec : Spec
     job : str, optional
         Id of the job.
+    asked : Charge, optional
+        What is to be paid, unless for a release of `spec`.
     """
 
-    def __init__(self, catalog: Catalog, registry: Path, dataset: str, spec: Spec, *, job: str | None = None) -> None:
+    def __init__(
+        self, catalog: Catalog, registry: Path, dataset: str, spec: Spec, *, job: str | None = None,
+        asked: Charge | None = None,
+    ) -> None:  # fmt: skip
         self._catalog, self._seal, self._dataset, self._spec, self._job = catalog, Seal(registry), dataset, spec, job
+        self._asked = asked
         self._files: list[tuple[int, ...]] = []
 
-    def before_reading(self, name: str, cost: Loss) -> None:
+    def before_reading(self, name: str, cost: Loss | None = None) -> None:
         """Record what the release `name` costs; raise if the dataset's budget or ledger forbids it.
 
         What public numbers decide is decided before the tables are looked at: their files are hashed only then.
         """
-        asked = charge_of(self._spec)
+        asked = self._asked or charge_of(self._spec)
         self._seen(lambda: read_account(self._catalog, self._dataset)).check(name, asked)
         self._files = _states(self._spec)
         content = self._seal.content(self._spec)
         paid = self._seen(lambda: spend(self._catalog, self._dataset, name, asked, content, job=self._job))
         self._seal.remember(paid)
 
-    def before_drawing(self, name: str, cost: Loss) -> None:
+    def before_drawing(self, name: str, cost: Loss | None = None) -> None:
         """Record that the loss can no longer be refunded; raise if it was, or if a table changed while it was read."""
         if _states(self._spec) != self._files:
             raise LedgerError(

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from synthmap import __version__
-from synthmap.commands import audit, datasets, export, keys, ledger, serving, statement, up
+from synthmap.commands import audit, datasets, export, keys, ledger, metrics, serving, statement, up
 from synthmap.commands.shared import AsJson, Database, Scheduler
 from synthmap.commands.shared import show as _print
 from synthmap.errors import ConfigurationError, SynthmapError
@@ -31,6 +31,7 @@ app.add_typer(statement.app)
 app.add_typer(keys.app, name="keys")
 app.add_typer(datasets.app, name="datasets")
 app.add_typer(ledger.app, name="ledger")
+app.add_typer(metrics.app, name="metrics")
 
 
 class RuleName(StrEnum):

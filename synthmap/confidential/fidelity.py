@@ -83,10 +83,10 @@ def evaluate_by_destination(release_directory: Path, spec: Spec) -> tuple[Fideli
     directory = release_directory.absolute()
     manifest = read_manifest(directory)
     verify(directory)
-    zones = _same_zones(manifest, spec)
+    zones = same_zones(manifest, spec)
     plan, published = read_plan(directory, zones), read_od(directory, manifest, zones)
     confidential = read_confidential(spec, zones)
-    _check_totals(manifest, plan, confidential)
+    check_totals(manifest, plan, confidential)
     paired = pair(confidential, published, len(zones))
     found, by_destination = measure(paired, zones)
     setting = setting_of(manifest, plan, zones, _prior_table(manifest, spec, zones))
@@ -132,7 +132,7 @@ def _stack(chunks: list[Chunk]) -> Rows:
     )
 
 
-def _same_zones(manifest: Manifest, spec: Spec) -> Zones:
+def same_zones(manifest: Manifest, spec: Spec) -> Zones:
     """Return the zones of `spec` after checking that the release could have been made over them."""
     if manifest.zones.vintage != spec.zones.vintage:
         raise VintageError(
@@ -162,7 +162,7 @@ def _prior_table(manifest: Manifest, spec: Spec, zones: Zones) -> PriorTable:
     return table
 
 
-def _check_totals(manifest: Manifest, plan: PublishedPlan, table: ODTable) -> None:
+def check_totals(manifest: Manifest, plan: PublishedPlan, table: ODTable) -> None:
     """Refuse tables whose workers by destination are not those that the release publishes exactly.
 
     The message tells neither totals nor destinations of the tables, which may be others than the release's.

@@ -40,12 +40,18 @@ def with_changes() -> Callable[..., dict[str, Any]]:
 
 
 @pytest.fixture
-def region_spec(region, tmp_path) -> dict[str, Any]:
+def region_spec(region_values, tmp_path) -> dict[str, Any]:
     """Keys of a spec for the region, everything written under `tmp_path`."""
-    return {
+    return region_values(tmp_path)
+
+
+@pytest.fixture(scope="session")
+def region_values(region) -> Callable[[Path], dict[str, Any]]:
+    """Return the keys of a spec for the region, everything written under a directory."""
+    return lambda directory: {
         "name": "demo",
         "segments": "SA",
-        "store": str(tmp_path / "store"),
+        "store": str(directory / "store"),
         "zones": {
             "path": str(region / "zones.parquet"),
             "vintage": VINTAGE,
@@ -66,7 +72,7 @@ def region_spec(region, tmp_path) -> dict[str, Any]:
             }
         ],
         "privacy": {"epsilon": 4.0, "delta": 1e-6},
-        "run": {"scratch": str(tmp_path / "scratch")},
+        "run": {"scratch": str(directory / "scratch")},
     }
 
 

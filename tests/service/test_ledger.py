@@ -5,11 +5,14 @@ import json
 import pytest
 from bearer import bearer
 from losses import CONTENT, loss
+from measuredrecord import measured
 from sqlalchemy import text
 
 from synthmap.catalog.datasets import Dataset, put_dataset
+from synthmap.catalog.entries import Kind
 from synthmap.catalog.keys import Role
 from synthmap.catalog.ledger import begin_drawing, read_account, refund, set_budget, spend
+from synthmap.published.measured import publish_measured
 
 JOB = "5" * 32
 
@@ -53,6 +56,22 @@ def test_anybody_reads_budget_sum_rest_and_entries(client, catalog):
 def test_a_release_has_a_name_for_everybody_once_it_is_published(client, catalog, made_up):
     spend(catalog, "a", made_up, loss(0.5, jobs=2), CONTENT, job=JOB)
     assert client.get("/ledger").json()["datasets"][0]["entries"][-1]["name"] == made_up
+
+
+def test_measurements_have_a_name_for_everybody_once_they_are_published(make_client, tmp_path):
+    client = make_client(store=tmp_path)
+    catalog = client.app.state.service.catalog
+    put_dataset(catalog, Dataset("a", "A", (), (), "1"))
+    set_budget(catalog, "a", 4, 0)
+    spend(catalog, "a", "r.metrics", loss(0.5, kind=Kind.METRICS, rule="pure"), CONTENT)
+
+    def told():
+        entry = client.get("/ledger").json()["datasets"][0]["entries"][-1]
+        return entry["kind"], entry["name"], entry["epsilon"]
+
+    assert told() == ("metrics", "(not published)", 0.5)
+    publish_measured(tmp_path, measured("r", "0" * 64))
+    assert told() == ("metrics", "r.metrics", 0.5)
 
 
 def test_marks_of_files_and_jobs_are_not_in_it(client, catalog):

@@ -9,11 +9,13 @@ import numpy as np
 import polars as pl
 import pytest
 from bearer import bearer
+from measuredrecord import measured as record_of
 
 from synthmap.analysis.read import read_od, read_plan, read_zones_of
 from synthmap.analysis.table import pair_km
 from synthmap.catalog.keys import Role
 from synthmap.published.expected import LENGTH_EDGES_KM
+from synthmap.published.measured import publish_measured
 from synthmap.release.manifest import read_manifest
 from synthmap.release.verify import sha256
 
@@ -272,3 +274,49 @@ def test_measures_are_found_by_no_other_path(make_client, own_store, made_up):
         answer = client.get(path, headers=curator)
         assert answer.status_code in (400, 404)
         assert "1.25" not in answer.text
+
+
+@pytest.fixture
+def measured_store(store, odd, tmp_path):
+    """A copy of the store in which measurements of a release were published."""
+    shutil.copytree(store / odd, tmp_path / "store" / odd)
+    record = record_of(odd, sha256(store / odd / "manifest.json"))
+    publish_measured(tmp_path / "store", record)
+    return tmp_path / "store"
+
+
+def test_published_measurements_are_for_everybody(make_client, measured_store, odd):
+    client = make_client(store=measured_store)
+    answer = client.get(f"/releases/{odd}/metrics/published")
+    assert answer.status_code == 200
+    assert (answer.json()["release"], answer.json()["epsilon"]) == (odd, 0.5)
+    again = client.get(f"/releases/{odd}/metrics/published", headers={"If-None-Match": answer.headers["etag"]})
+    assert again.status_code == 304
+    table = client.get(f"/releases/{odd}/metrics/published?f=csv")
+    assert table.headers["content-type"].startswith("text/csv")
+    assert table.text.splitlines()[0].startswith("figure,density,km_from,km_to")
+    assert len(table.text.splitlines()) == 11
+    links = [
+        one for one in client.get(f"/releases/{odd}").json()["links"] if one["href"].endswith("/metrics/published")
+    ]
+    assert [one["rel"] for one in links] == ["metrics"]
+
+
+def test_where_nothing_was_measured_there_is_no_link_and_a_way_on(client, odd):
+    answer = client.get(f"/releases/{odd}/metrics/published")
+    assert answer.status_code == 404
+    assert "synthmap metrics publish" in answer.json()["detail"]
+    assert not any("published" in one["href"] for one in client.get(f"/releases/{odd}").json()["links"])
+
+
+def test_damaged_measurements_are_not_served(make_client, measured_store, odd):
+    path = measured_store / f"{odd}.metrics.json"
+    path.chmod(0o644)
+    path.write_text(path.read_text().replace("0.5", "0.4"))
+    answer = make_client(store=measured_store).get(f"/releases/{odd}/metrics/published")
+    assert answer.status_code == 503
+    assert str(measured_store) not in answer.text
+
+
+def test_measurements_in_the_store_are_no_release(make_client, measured_store, odd):
+    assert [one["id"] for one in make_client(store=measured_store).get("/releases").json()["releases"]] == [odd]

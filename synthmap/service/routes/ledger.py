@@ -10,6 +10,7 @@ from synthmap.catalog.datasets import Dataset, find_dataset, list_datasets
 from synthmap.catalog.ledger import read_account
 from synthmap.catalog.ledger_view import LedgerEntry, LedgerSummary, summary
 from synthmap.errors import LedgerError
+from synthmap.published.measured import is_published
 from synthmap.service.access import is_curator, reads
 from synthmap.service.context import Service, ServiceDep
 from synthmap.service.formats import JSON, json_only
@@ -58,12 +59,15 @@ def _told(service: Service, dataset: Dataset, published: set[str] | None) -> Led
     try:
         found = summary(read_account(service.catalog, dataset.id), dataset.title)
         return (
-            found if published is None else replace(found, entries=[_public(one, published) for one in found.entries])
+            found
+            if published is None
+            else replace(found, entries=[_public(service, one, published) for one in found.entries])
         )
     except LedgerError as fault:
         return DamagedLedger(dataset=dataset.id, title=dataset.title, damaged=str(fault))
 
 
-def _public(entry: LedgerEntry, published: set[str]) -> LedgerEntry:
+def _public(service: Service, entry: LedgerEntry, published: set[str]) -> LedgerEntry:
     """Return an entry without the name of what is not published."""
-    return entry if not entry.name or entry.name in published else replace(entry, name=UNPUBLISHED)
+    known = not entry.name or entry.name in published or is_published(service.settings.store, entry.name)
+    return entry if known else replace(entry, name=UNPUBLISHED)

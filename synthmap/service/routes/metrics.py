@@ -9,6 +9,7 @@ from fastapi import APIRouter, Depends, Query, Request, Response
 from starlette.responses import JSONResponse
 
 from synthmap import __version__
+from synthmap.published.measured import Measured, measured_rows, read_measured
 from synthmap.published.utility import destination_utility, release_utility
 from synthmap.published.utility_report import DestinationUtility, ReleaseUtility, utility_rows
 from synthmap.service.access import curates, reads
@@ -47,6 +48,30 @@ def metrics(
         return Response(utility_rows(found).write_csv(), media_type=CSV, headers=headers)
     response.headers.update(headers)
     return found
+
+
+@router.get(
+    "/releases/{release}/metrics/published",
+    summary="The errors of a release, measured with differential privacy",
+    dependencies=[Depends(reads)],
+    response_model=Measured,
+    responses={200: {"content": {CSV: {"schema": {"type": "string"}}}}},
+)
+def published_metrics(request: Request, opened: ReleaseDep) -> Response:
+    """Return what `synthmap metrics publish` measured: commute lengths and their errors, with noise and intervals.
+
+    What it cost is in the ledger.
+    """
+    form = negotiate(request, _OFFERED)
+    found = read_measured(opened.directory.parent, opened.id, opened.etag)
+    if found is None:
+        raise Problem(404, f"metrics of release ({opened.id}) must be published first: synthmap metrics publish")
+    headers = kept(request, sha256(f"{opened.etag} {found.sha256} {__version__} {form}".encode()).hexdigest())
+    if has := not_modified(request, headers):
+        return has
+    if form == "csv":
+        return Response(measured_rows(found).write_csv(), media_type=CSV, headers=headers)
+    return JSONResponse(found.model_dump(mode="json"), headers=headers)
 
 
 @router.get(

@@ -9,6 +9,7 @@ from starlette.responses import JSONResponse, Response
 
 from synthmap.errors import QueryError
 from synthmap.published.features import LAYERS
+from synthmap.published.measured import metrics_path
 from synthmap.published.places import ZONE
 from synthmap.published.store import Listed, OpenedRelease
 from synthmap.service.access import reads
@@ -114,6 +115,15 @@ def _links(request: Request, opened: OpenedRelease) -> list[dict[str, str]]:
         link(request, "self", JSON, "Manifest", "releases", opened.id),
         *(link(request, rel, kind, title, "releases", opened.id, rel) for rel, (kind, title) in below.items()),
         *described(request, opened.id),
+        *_measured(request, opened),
         *(link(request, "collection", JSON, f"Features: {kind}", "collections", name) for kind, name in names.items()),
         *(link(request, "tiles", JSON, f"Tiles: {kind}", "collections", name, "tiles") for kind, name in names.items()),
     ]
+
+
+def _measured(request: Request, opened: OpenedRelease) -> list[dict[str, str]]:
+    """Return a link to published measurements, where there are any."""
+    if not metrics_path(opened.directory.parent, opened.id).is_file():
+        return []
+    title = "How far it is from its confidential table, measured with noise"
+    return [link(request, "metrics", JSON, title, "releases", opened.id, "metrics", "published")]
