@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import browser
 import postgres
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -75,6 +76,17 @@ def catalog(database) -> Iterator[Any]:
     found = open_catalog(database)
     yield found
     found.close()
+
+
+@pytest.fixture(scope="session")
+def chrome() -> Iterator[Any]:
+    """A browser, where the map is built and there is one."""
+    from synthmap.service.web_page import built_page
+
+    if built_page() is None:
+        pytest.skip("the map is not built")
+    with browser.chromium() as found:
+        yield found
 
 
 def _toml(value: Any) -> str:

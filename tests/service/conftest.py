@@ -3,10 +3,15 @@
 import fcntl
 import os
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
 
+import browser
 import geopandas
 import live
+import mappage
 import pandas as pd
 import pytest
 import shapely
@@ -145,3 +150,17 @@ def proxied(store, tmp_path_factory) -> Iterator[live.Proxy]:
         live.recording(address, "/maps", database.with_name("asked")) as proxy,
     ):
         yield proxy
+
+
+@pytest.fixture
+def shown(chrome, live_server) -> Iterator[Callable[..., Any]]:
+    """Open the map of a release with a view, and wait until what it loads is there."""
+    with ExitStack() as stack:
+
+        def show(release: str, /, *, options: dict[str, Any] | None = None, **view: object) -> Any:
+            page = stack.enter_context(browser.opened(chrome, live_server, **(options or {})))
+            page.goto(f"{live_server}/map#{urlencode({'release': release} | view)}")
+            mappage.settle(page)
+            return page
+
+        yield show

@@ -21,9 +21,10 @@ export function figure(workers: number, expected: number): string {
 
 /** An amount of privacy loss; very small ones as powers of ten. */
 export function loss(value: number): string {
-  return value !== 0 && Math.abs(value) < 0.001
-    ? value.toExponential(0).replace("e", " · 10^")
-    : number(value);
+  if (value === 0 || Math.abs(value) >= 0.001) return number(value);
+  const [digits, power] = value.toExponential(1).split("e") as [string, string];
+  const raised = [...power].map((one) => "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"["-0123456789".indexOf(one)] ?? "").join("");
+  return `${number(Number(digits))}·10${raised}`;
 }
 
 export function bytes(value: number | null): string {

@@ -17,7 +17,7 @@ async function start(): Promise<void> {
     const store = new Store();
     const map = await makeMap(parts.map, store, status, settings);
     status.done("page");
-    await new Session(parts, store, map, status, settings).start();
+    await new Session(parts, store, map, status).start();
   } catch (fault) {
     status.fail("page", words(fault), () => void start());
   }

@@ -1,17 +1,27 @@
 import type { Map as MapLibre } from "maplibre-gl";
+import { described } from "./analysis";
 import { json, outdated, words } from "./api";
+import { picture } from "./charts/result";
+import { CuratorPanel } from "./curator/panel";
+import { button, h, show } from "./dom";
+import { count, figure } from "./format";
 import { onSecret } from "./key";
+import { Draw } from "./map/draw";
 import { Flows } from "./map/flows";
 import { Legend } from "./map/legend";
 import { overview, suitedLevel } from "./map/overview";
+import { selected } from "./map/selection";
 import { Tooltip } from "./map/tooltip";
 import { outline, Zones } from "./map/zones";
 import type { Frame } from "./page";
+import { downloads, statement } from "./panel/about";
+import { AnalysesPanel } from "./panel/analyses";
+import { AreaPanel } from "./panel/area";
 import { DisplayPanel } from "./panel/display";
 import { ReleasePanel } from "./panel/release";
 import { section } from "./panel/section";
 import type { Status } from "./status";
-import type { Levels, PageSettings, Release } from "./types";
+import type { Analysis, Levels, Release } from "./types";
 import type { Store } from "./view";
 
 /** Holds a release, the map and the panel together. */
@@ -27,13 +37,19 @@ export class Session {
   readonly #tooltip = new Tooltip();
   readonly #releasePanel: ReleasePanel;
   readonly #displayPanel: DisplayPanel;
+  readonly #area: AreaPanel;
+  readonly #draw: Draw;
+  readonly #reading: {
+    body: HTMLElement;
+    read: (store: Store, status: Status, into: HTMLElement) => Promise<void>;
+  }[];
+  #shown = "";
 
   constructor(
     parts: Frame,
     private readonly store: Store,
     private readonly map: MapLibre,
     private readonly status: Status,
-    _settings: PageSettings,
   ) {
     const scaled = (): void => this.#legend?.draw(store.view);
     this.#zones = new Zones(map, scaled);
@@ -41,18 +57,45 @@ export class Session {
     this.#legend = new Legend(this.#zones, this.#flows);
     this.#releasePanel = new ReleasePanel(store);
     this.#displayPanel = new DisplayPanel(store);
+    this.#draw = new Draw(map, (ring) => store.set({ area: { kind: "drawn", ring } }));
+    this.#area = new AreaPanel(store, status, () => this.#draw.start());
+    this.#reading = [statement, downloads].map((read) => ({ body: h("div", {}), read }));
+    const known = (): { levels: Levels | null; releases: Release[] } => ({
+      levels: this.#levels,
+      releases: this.#releases,
+    });
+    const analyses = new AnalysesPanel(store, status, known, (found) => this.#outline(found));
+    const curator = new CuratorPanel(
+      store,
+      status,
+      () => this.#releases,
+      () => void this.#renew(),
+    );
     outline(map, null);
-    parts.over.append(this.#legend.element, this.#tooltip.element);
+    parts.over.append(this.#legend.element, this.#draw.element, this.#tooltip.element);
+    const readings = this.#reading.map(({ body, read }, i) =>
+      section(["Privacy statement", "Downloads"][i] ?? "", body, {
+        opened: () => void read(store, status, body),
+      }),
+    );
     parts.panel.append(
       this.#releasePanel.element,
       section("Show", this.#displayPanel.element, { open: true }),
+      section("Area", this.#area.element, { open: true }),
+      section("Analyses", analyses.element, { opened: () => void analyses.open() }),
+      ...readings,
+      section("Key and publishing", curator.element, { opened: () => curator.open() }),
     );
     store.watch(["release"], () => void this.#open());
-    store.watch(["end", "totals", "area"], () => this.#draw());
-    store.watch(["end", "level", "top", "area", "at"], () => this.#later());
+    store.watch(["end", "totals", "area"], () => this.#show());
+    store.watch(["end", "level", "top", "area", "buffer", "at"], () => this.#later());
     map.on("mousemove", (event) => this.#hover(event.point));
     map.on("mouseout", () => this.#tooltip.hide());
-    onSecret(() => void this.start());
+    map.on("click", (event) => {
+      const unit = this.#draw.active ? null : this.#zones.at(event.point);
+      if (unit) this.#area.pick(unit);
+    });
+    onSecret(() => void this.#renew());
   }
 
   /** Read which releases there are, and open the one that the address names, or the newest. */
@@ -75,6 +118,20 @@ export class Session {
     else if (found) await this.#open();
   }
 
+  /** Read the list of releases again: there may be one more, or a key may show more. */
+  async #renew(): Promise<void> {
+    if (!this.#current) {
+      await this.start();
+      return;
+    }
+    try {
+      this.#releases = (await json<{ releases: Release[] }>(["releases"])).releases;
+      this.#releasePanel.draw(this.#releases, this.#current);
+    } catch (fault) {
+      this.status.fail("releases", words(fault), () => void this.#renew());
+    }
+  }
+
   async #open(): Promise<void> {
     const { release } = this.store.view;
     this.#current = this.#releases.find((one) => one.id === release) ?? null;
@@ -90,9 +147,13 @@ export class Session {
       this.status.fail("release", words(fault), () => void this.#open());
       return;
     }
+    this.#shown = "";
     this.#displayPanel.draw(this.#levels);
+    this.#area.offer(this.#levels);
+    for (const { body, read } of this.#reading)
+      if (body.childElementCount) void read(this.store, this.status, body);
     if (!this.store.view.at) this.#fit(this.#levels);
-    this.#draw();
+    this.#show();
     this.#later(0);
   }
 
@@ -101,7 +162,7 @@ export class Session {
     this.map.fitBounds([west, south, east + across, north], { padding: 30, animate: false, maxZoom: 14 });
   }
 
-  #draw(): void {
+  #show(): void {
     if (!this.#levels) return;
     this.#zones.draw(this.store.view, this.#levels.levels.map((one) => one.id).slice(0, -1));
     this.#legend.draw(this.store.view);
@@ -116,25 +177,89 @@ export class Session {
   async #load(): Promise<void> {
     const { view } = this.store;
     const levels = this.#levels;
+    if (!levels) return;
+    const bounds = this.map.getBounds();
+    const level = view.level || suitedLevel(levels, bounds);
+    const { release, end, top, area, buffer } = view;
+    const asked = area
+      ? JSON.stringify([
+          release,
+          end,
+          top,
+          described(area),
+          buffer,
+          level,
+          area.kind === "file" ? area.file.lastModified : area,
+        ])
+      : "";
+    if (asked && asked === this.#shown) return; // moving the map changes nothing
     this.#asked.abort();
-    if (!levels || !view.top) {
-      this.#flows.draw(null);
-      return;
-    }
     this.#asked = new AbortController();
+    const { signal } = this.#asked;
     this.status.busy("flows", "Loading flows…");
     try {
-      const bounds = this.map.getBounds();
-      const level = view.level || suitedLevel(levels, bounds);
-      const drawn = await overview(view, level, levels, bounds, this.#asked.signal);
-      this.#flows.draw(drawn);
+      if (area) {
+        const found = await selected(view, area, level, signal);
+        this.#flows.draw(view.top ? found.drawn : null);
+        this.#outline(found.analysis);
+        this.#told(found.analysis);
+      } else {
+        outline(this.map, null);
+        this.#flows.draw(view.top ? await overview(view, level, levels, bounds, signal) : null);
+      }
+      this.#shown = asked;
       this.status.done("flows");
     } catch (fault) {
-      if (!outdated(fault)) this.status.fail("flows", words(fault), () => void this.#load());
+      if (outdated(fault)) return;
+      this.#shown = "";
+      this.status.fail("flows", words(fault), () => void this.#load());
     }
   }
 
+  /** Draw the area of an analysis where it is not made of units. */
+  #outline(analysis: Analysis): void {
+    outline(this.map, analysis.areas[0]?.geometry ?? null);
+  }
+
+  /** Say beside the area's name what its figures are. */
+  #told(analysis: Analysis): void {
+    const total = analysis.rows.find((row) => row.group === "total");
+    const area = analysis.areas[0];
+    const work = this.store.view.end === "work";
+    const workers = total ? figure(total.workers, total.expected_error) : "–";
+    const units = analysis.rows.filter((row) => row.group === "unit").slice(0, 10);
+    show(
+      this.#area.result,
+      h(
+        "p",
+        { class: "headline", "data-workers": total?.workers },
+        h("b", {}, workers),
+        work ? " work in the area" : " live in the area",
+      ),
+      area && h("p", { class: "soft" }, `${count(area.zones)} zones. ${area.rule}`),
+      ...analysis.warnings.map((text) => h("p", { class: "notice warning", role: "note" }, text)),
+      picture({ ...analysis, rows: units }),
+      h(
+        "p",
+        { class: "soft" },
+        `${work ? "Where they live" : "Where they work"}: the first ${units.length}, ± the expected error. `,
+      ),
+      area?.bbox && button("Zoom to the area", () => this.#zoom(area.bbox)),
+    );
+  }
+
+  #zoom(bbox: Analysis["areas"][number]["bbox"]): void {
+    if (!bbox) return;
+    const [west, south, east, north] = bbox;
+    this.map.fitBounds([west, south, east < west ? east + 360 : east, north], {
+      padding: 60,
+      maxZoom: 14,
+      animate: false,
+    });
+  }
+
   #hover(point: { x: number; y: number }): void {
+    if (this.#draw.active) return;
     const unit = this.#zones.at(point);
     this.map.getCanvas().style.cursor = unit ? "pointer" : "";
     if (unit) this.#tooltip.unit(point, unit);

@@ -8,7 +8,13 @@ import type { Zones } from "./zones";
 
 /** What the drawn widths, circles and colours mean: made from the very scales that are drawn by. */
 export class Legend {
-  readonly element = h("section", { class: "legend", "aria-label": "Legend" });
+  readonly #body = h("div", {});
+  readonly element = h(
+    "details",
+    { class: "legend", open: window.matchMedia("(min-width: 48rem)").matches },
+    h("summary", {}, "Legend"),
+    this.#body,
+  );
 
   constructor(
     private readonly zones: Zones,
@@ -16,8 +22,8 @@ export class Legend {
   ) {}
 
   draw(view: View): void {
-    show(this.element, this.#flows(view), this.#totals(view));
-    this.element.hidden = !this.element.childElementCount;
+    show(this.#body, this.#flows(view), this.#totals(view));
+    this.element.hidden = !this.#body.childElementCount;
   }
 
   #flows(view: View): HTMLElement | null {

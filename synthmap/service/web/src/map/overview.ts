@@ -1,18 +1,18 @@
 import type { LngLatBounds } from "maplibre-gl";
-import { json } from "../api";
+import { json, type Query } from "../api";
 import type { Levels } from "../types";
 import type { End, View } from "../view";
 import type { Drawn } from "./flows";
 
 /** Units in view at most: more flows between more places are a tangle. */
-const UNITS = 400;
+const UNITS = 150;
 
 interface Answer {
   features: {
     geometry: { type: string; coordinates: unknown } | null;
     properties: { origin: string; destination: string; count: number };
   }[];
-  links: { rel: string }[];
+  links: { rel: string; href: string }[];
 }
 
 /** The level that suits what is in view: the finest that has not too many units there. */
@@ -36,16 +36,11 @@ export async function overview(
   const query = {
     level,
     top: view.top,
-    limit: view.top,
     f: "geojson",
     bbox: box(levels.extent, bounds),
     bbox_end: view.end === "work" ? "destination" : "origin",
   };
-  const found = await json<Answer>(["releases", view.release, "od"], {
-    query,
-    signal,
-    headers: { Accept: "application/geo+json" },
-  });
+  const features = await pages(["releases", view.release, "od"], query, signal);
   const places = new Map<string, { id: string; name: string; lon: number; lat: number }>();
   const flows: Drawn["flows"] = [];
   let elsewhere = 0;
@@ -53,7 +48,7 @@ export async function overview(
     if (!places.has(name)) places.set(name, { id: name, name, lon: lon ?? 0, lat: lat ?? 0 });
     return name;
   };
-  for (const { geometry, properties } of found.features) {
+  for (const { geometry, properties } of features) {
     const ends = geometry ? endsOf(geometry) : null;
     if (!ends) elsewhere += properties.count;
     else if (properties.origin !== properties.destination)
@@ -63,7 +58,21 @@ export async function overview(
         count: properties.count,
       });
   }
-  return { level, places: [...places.values()], flows, elsewhere, whole: found.features.length < view.top };
+  return { level, places: [...places.values()], flows, elsewhere, whole: features.length < view.top };
+}
+
+/** All pages of an answer: how long one may be is the operator's choice. */
+async function pages(path: string[], query: Query, signal: AbortSignal): Promise<Answer["features"]> {
+  const headers = { Accept: "application/geo+json" };
+  const found: Answer["features"] = [];
+  let asked: Query | null = query;
+  while (asked) {
+    const answer: Answer = await json<Answer>(path, { query: asked, signal, headers });
+    found.push(...answer.features);
+    const next = answer.links.find((one) => one.rel === "next");
+    asked = next ? { ...query, cursor: new URL(next.href).searchParams.get("cursor") } : null;
+  }
+  return found;
 }
 
 function endsOf(geometry: { type: string; coordinates: unknown }): [number[], number[]] | null {

@@ -159,9 +159,7 @@ export class Zones {
   /** See how large totals are in view, and draw by that. */
   #scale(): void {
     if (!this.#drawn || !this.map.getSource("zones")) return;
-    const counts = this.map.queryRenderedFeatures({ layers: ["circles", "chosen-circles"] }).map(total);
-    const found = this.map.getLayoutProperty("circles", "visibility") === "none" ? this.#loaded() : counts;
-    const largest = nice(Math.max(0, ...found));
+    const largest = nice(Math.max(0, ...this.#totals()));
     if (largest && largest !== this.largest) {
       this.largest = largest;
       this.#rescale();
@@ -169,7 +167,8 @@ export class Zones {
     }
   }
 
-  #loaded(): number[] {
+  /** Totals of what is in view. */
+  #totals(): number[] {
     const bounds = this.map.getBounds();
     return this.map
       .querySourceFeatures("zones", { sourceLayer: "points" })
@@ -186,7 +185,8 @@ export class Zones {
     this.map.setPaintProperty("circles", "circle-radius", radius);
     this.map.setPaintProperty("chosen-circles", "circle-radius", radius);
     this.map.setPaintProperty("thermal", "heatmap-weight", ["min", 1, share]);
-    this.map.setPaintProperty("thermal", "heatmap-radius", 24);
+    this.map.setPaintProperty("thermal", "heatmap-radius", 36);
+    this.map.setPaintProperty("thermal", "heatmap-intensity", 2.5); // so that the largest alone reaches the end of the scale
   }
 
   #recolour(): void {
@@ -251,9 +251,9 @@ function total(feature: { properties: Record<string, unknown> }): number {
   return Number(feature.properties.count ?? 0);
 }
 
-/** The next number of the kind 1, 2, 5, 10, …: so that scales do not change with every move. */
+/** The next round number, so that scales do not change with every move. */
 function nice(value: number): number {
   if (value <= 0) return 0;
   const power = 10 ** Math.floor(Math.log10(value));
-  return power * ([1, 2, 5, 10].find((one) => one * power >= value) ?? 10);
+  return power * ([1, 1.5, 2, 3, 5, 7.5, 10].find((one) => one * power >= value) ?? 10);
 }

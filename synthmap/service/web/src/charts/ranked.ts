@@ -1,0 +1,46 @@
+import { h } from "../dom";
+import { figure, percent } from "../format";
+import type { Figure, Trust } from "../types";
+
+export const TRUST: Record<Trust, string> = {
+  exact: "exact",
+  signal: "",
+  weak: "weak: the error is above half of it",
+  noise: "noise: the error is as large as it",
+};
+
+export interface Bar extends Figure {
+  label: string;
+  share?: number;
+}
+
+/** Ranked bars as a table: the length tells workers, a whisker the expected error; noise is pale. */
+export function ranked(caption: string, bars: Bar[]): HTMLElement {
+  const most = Math.max(1, ...bars.map((one) => Math.abs(one.workers)));
+  const rows = bars.map((one) => {
+    const bar = h("span", { class: `bar ${one.trust}${one.workers < 0 ? " negative" : ""}` });
+    bar.style.width = `${(100 * Math.abs(one.workers)) / most}%`;
+    const whisker = h("span", { class: "whisker" });
+    const low = Math.max(0, Math.abs(one.workers) - one.expected_error);
+    const high = Math.min(most, Math.abs(one.workers) + one.expected_error);
+    whisker.style.left = `${(100 * low) / most}%`;
+    whisker.style.width = `${(100 * Math.max(0, high - low)) / most}%`;
+    return h(
+      "tr",
+      {},
+      h("th", { scope: "row" }, one.label),
+      h(
+        "td",
+        { class: "drawn", "aria-hidden": "true" },
+        h("span", { class: "track" }, bar, one.expected_error > 0 && whisker),
+      ),
+      h("td", { class: "number", title: TRUST[one.trust] }, figure(one.workers, one.expected_error)),
+      h("td", { class: "number soft" }, one.share === undefined ? "" : percent(one.share)),
+    );
+  });
+  return h(
+    "div",
+    { class: "scroll" },
+    h("table", { class: "ranked" }, h("caption", {}, caption), h("tbody", {}, ...rows)),
+  );
+}

@@ -1,0 +1,83 @@
+import { button, h, save } from "../dom";
+import type { Analysis, Row } from "../types";
+import { inout } from "./inout";
+import { band, radial } from "./radial";
+import { type Bar, ranked } from "./ranked";
+import { table } from "./table";
+
+type Form = "csv" | "png" | "pdf";
+
+/** An analysis to read: warnings first, the picture, every figure with its error, the citation, files. */
+export function result(
+  analysis: Analysis,
+  file: (form: Form) => Promise<Blob>,
+  failed: (fault: unknown) => void,
+): HTMLElement {
+  const give = async (form: Form): Promise<void> => {
+    try {
+      save(await file(form), `${analysis.release}-${analysis.analysis}.${form}`);
+    } catch (fault) {
+      failed(fault);
+    }
+  };
+  const forms: Form[] = ["csv", "png", "pdf"];
+  return h(
+    "section",
+    { class: "analysis", "aria-label": analysis.analysis_title },
+    h("h3", {}, analysis.analysis_title),
+    ...analysis.areas.map((area) =>
+      h(
+        "p",
+        { class: "soft" },
+        `${area.name === "area" ? "" : `${area.name}: `}${area.description}. ${area.notes.join(" ")}`,
+      ),
+    ),
+    ...analysis.warnings.map((text) => h("p", { class: "notice warning", role: "note" }, text)),
+    picture(analysis),
+    h(
+      "details",
+      {},
+      h("summary", {}, "All figures"),
+      table(analysis, named(analysis)),
+      h("p", { class: "soft" }, analysis.expected_error),
+    ),
+    h("p", { class: "soft cite" }, analysis.citation),
+    h("div", { class: "buttons" }, ...forms.map((form) => button(form.toUpperCase(), () => void give(form)))),
+  );
+}
+
+/** The picture of an analysis alone. */
+export function picture(analysis: Analysis): HTMLElement {
+  const name = named(analysis);
+  const bars = (rows: Row[]): Bar[] => rows.map((row) => ({ ...row, label: name(row) }));
+  switch (analysis.analysis) {
+    case "inflow-outflow":
+      return h("div", {}, inout(analysis), ranked("Workers", bars(analysis.rows)));
+    case "distance-direction": {
+      const rest = analysis.rows.filter((row) =>
+        ["same_zone", "elsewhere", "all"].includes(row.direction ?? ""),
+      );
+      return h("div", {}, radial(analysis), ranked("Without direction, and all", bars(rest)));
+    }
+    default:
+      return ranked("Workers, with the expected error", bars(analysis.rows));
+  }
+}
+
+function named(analysis: Analysis): (row: Row) => string {
+  const units = String(analysis.parameters.units ?? "");
+  const words: Record<string, string> = {
+    same_zone: "same zone",
+    elsewhere: "off the map",
+    all: "all",
+    others: "all others",
+    total: "total",
+  };
+  return (row) => {
+    if (row.label) return row.label;
+    if (row.direction)
+      return [words[row.direction] ?? row.direction, band(row, units)].filter(Boolean).join(", ");
+    if (row.group && row.group !== "unit") return words[row.group] ?? row.group;
+    return row.id === "elsewhere" ? "off the map" : (row.id ?? "");
+  };
+}

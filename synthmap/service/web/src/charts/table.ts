@@ -1,0 +1,39 @@
+import { h } from "../dom";
+import { figure } from "../format";
+import type { Analysis, Row } from "../types";
+import { TRUST } from "./ranked";
+
+/** All rows of an analysis, each figure with its expected error, and its segments beside it. */
+export function table(analysis: Analysis, named: (row: Row) => string): HTMLElement {
+  const change = analysis.rows.some((row) => row.before && row.after);
+  const heads = [
+    "",
+    ...(change ? ["before", "after", "difference"] : ["workers"]),
+    ...analysis.segments,
+    "read it as",
+  ];
+  const cell = (one: { workers: number; expected_error: number } | undefined): HTMLElement =>
+    h("td", { class: "number" }, one ? figure(one.workers, one.expected_error) : "");
+  const rows = analysis.rows.map((row) =>
+    h(
+      "tr",
+      { class: row.trust },
+      h("th", { scope: "row" }, named(row)),
+      change && cell(row.before),
+      change && cell(row.after),
+      cell(row),
+      ...analysis.segments.map((segment) => cell(row.segments[segment])),
+      h("td", { class: "soft" }, row.trust === "signal" ? "signal" : TRUST[row.trust]),
+    ),
+  );
+  return h(
+    "div",
+    { class: "scroll", tabindex: 0, role: "region", "aria-label": `${analysis.analysis_title}, all figures` },
+    h(
+      "table",
+      {},
+      h("thead", {}, h("tr", {}, ...heads.map((one) => h("th", { scope: "col" }, one)))),
+      h("tbody", {}, ...rows),
+    ),
+  );
+}

@@ -1,0 +1,143 @@
+import { json, ServiceError, words } from "../api";
+import { h, show } from "../dom";
+import { loss, moment, number } from "../format";
+import type { Status } from "../status";
+
+interface Loss {
+  epsilon: number;
+  delta: number;
+}
+
+interface Account {
+  dataset: string;
+  title: string;
+  damaged?: string;
+  budget: Loss | null;
+  spent: Loss;
+  left: Loss;
+  entries: {
+    number: number;
+    kind: string;
+    name: string;
+    time: string;
+    epsilon: number | null;
+    delta: number | null;
+  }[];
+}
+
+/** What was spent on each dataset, of which budget. */
+export async function ledger(status: Status, into: HTMLElement): Promise<void> {
+  try {
+    const { datasets } = await json<{ datasets: Account[] }>(["ledger"]);
+    show(
+      into,
+      h("h3", {}, "Ledger"),
+      ...(datasets.length ? datasets.map(account) : [h("p", {}, "No dataset is registered.")]),
+    );
+    status.done("ledger");
+  } catch (fault) {
+    status.fail("ledger", words(fault), () => void ledger(status, into));
+  }
+}
+
+function account(one: Account): HTMLElement {
+  const name = h("h4", {}, one.title ? `${one.title} (${one.dataset})` : one.dataset);
+  if (one.damaged) return h("div", {}, name, h("p", { class: "notice warning" }, one.damaged));
+  const amounts = [
+    ["Budget", one.budget],
+    ["Spent", one.spent],
+    ["Left", one.left],
+  ] as const;
+  return h(
+    "div",
+    {},
+    name,
+    h(
+      "table",
+      {},
+      h(
+        "thead",
+        {},
+        h(
+          "tr",
+          {},
+          ...["", "ε", "δ"].map((head) => h("th", { scope: "col", class: head && "number" }, head)),
+        ),
+      ),
+      h(
+        "tbody",
+        {},
+        ...amounts.map(([label, amount]) =>
+          row(label, amount ? [loss(amount.epsilon), loss(amount.delta)] : ["none", "none"]),
+        ),
+      ),
+    ),
+    h(
+      "details",
+      {},
+      h("summary", {}, `${one.entries.length} ${one.entries.length === 1 ? "entry" : "entries"}`),
+      h(
+        "div",
+        { class: "scroll", tabindex: 0, role: "region", "aria-label": `Ledger of ${one.dataset}` },
+        h(
+          "table",
+          {},
+          h(
+            "tbody",
+            {},
+            ...one.entries.map((entry) =>
+              row(`${entry.number}. ${entry.kind}`, [
+                entry.name,
+                moment(entry.time),
+                entry.epsilon === null ? "" : loss(entry.epsilon),
+                entry.delta === null ? "" : loss(entry.delta),
+              ]),
+            ),
+          ),
+        ),
+      ),
+    ),
+  );
+}
+
+function row(label: string, cells: string[]): HTMLElement {
+  return h(
+    "tr",
+    {},
+    h("th", { scope: "row" }, label),
+    ...cells.map((one) => h("td", { class: "number" }, one)),
+  );
+}
+
+/** What the worker measured against the confidential table: for curators, and as confidential as the table. */
+export async function measured(release: string, status: Status, into: HTMLElement): Promise<void> {
+  const title = h("h3", {}, "Measured errors (confidential)");
+  try {
+    const found = await json<Record<string, unknown>>(["releases", release, "metrics", "confidential"]);
+    const rows = [...flat(found)].map(([name, value]) => row(name, [value]));
+    show(
+      into,
+      title,
+      h("p", { class: "notice warning" }, "As confidential as the table itself: do not pass these on."),
+      h(
+        "div",
+        { class: "scroll tall", tabindex: 0, role: "region", "aria-label": "Measured errors" },
+        h("table", {}, h("tbody", {}, ...rows)),
+      ),
+    );
+    status.done("measured");
+  } catch (fault) {
+    if (fault instanceof ServiceError && fault.status === 404)
+      show(into, title, h("p", {}, "Not measured yet: run the process “evaluate” for this release."));
+    else status.fail("measured", words(fault), () => void measured(release, status, into));
+  }
+}
+
+/** Every figure of a nested record under its full name. */
+function* flat(record: Record<string, unknown>, above = ""): Generator<[string, string]> {
+  for (const [name, value] of Object.entries(record)) {
+    const full = above ? `${above} › ${name}` : name;
+    if (value !== null && typeof value === "object") yield* flat(value as Record<string, unknown>, full);
+    else yield [full, typeof value === "number" ? number(value) : String(value ?? "–")];
+  }
+}

@@ -1,0 +1,52 @@
+"""The map as a reader uses it: waiting for it, reading it, and asking the service the same."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+MIDDLE = (440, 474)  # pixels of the middle of the map at 1280 × 900
+
+
+def settle(page: Any) -> None:
+    """Wait until nothing is being loaded and the map is drawn."""
+    page.wait_for_selector(".legend", state="attached")
+    for _ in range(2):
+        page.wait_for_selector("body:not(:has(.status .busy))")
+        page.wait_for_timeout(500)  # the map asks once it has stood still for a moment
+
+
+def at(longitude: float, latitude: float, zoom: float = 10.0) -> str:
+    """The part of a link that says where the map is."""
+    return f"{longitude},{latitude},{zoom}"
+
+
+def service(page: Any) -> str:
+    """The address of the service that a page belongs to."""
+    return page.url.split("/map")[0]
+
+
+def get(page: Any, path: str, **query: Any) -> Any:
+    """What the service itself says."""
+    answer = page.request.get(f"{service(page)}{path}", params=query)
+    assert answer.ok, answer.text()
+    return answer.json()
+
+
+def workers(page: Any) -> int:
+    """The headline's figure of the chosen area."""
+    settle(page)
+    page.wait_for_selector(".headline")
+    return int(page.locator(".headline").get_attribute("data-workers"))
+
+
+def unfold(page: Any, title: str) -> None:
+    """Open a part of the panel."""
+    page.locator(".panel > details > summary", has_text=title).click()
+
+
+@contextmanager
+def ignoring(page: Any, *words: str) -> Iterator[None]:
+    """Let the browser report what it is asked to ignore: refusals, which it takes for errors."""
+    yield
+    page.wait_for_timeout(200)
+    page.faults[:] = [one for one in page.faults if not any(word in one for word in words)]

@@ -1,0 +1,84 @@
+"""Analyses, the statement and files on the map: the figures are the API's, and files arrive."""
+
+import csv
+
+import browser
+import pytest
+from mappage import get, settle, unfold
+
+
+@pytest.fixture
+def county(shown, made_up):
+    """The map with one county chosen, another county's id, and their level."""
+    page = shown(made_up)
+    level = get(page, f"/releases/{made_up}/levels")["levels"][2]["id"]
+    rows = get(page, f"/releases/{made_up}/od", level=level, top=40)["rows"]
+    first, other, *_ = dict.fromkeys(row["destination"] for row in rows)
+    return shown(made_up, area=level, id=first), other
+
+
+def run(page, name):
+    """Run an analysis and return the service's answer to it."""
+    with page.expect_response(lambda one: f"/analyses/{name}" in one.url) as answer:
+        page.get_by_role("button", name="Run", exact=True).click()
+    settle(page)
+    return answer.value
+
+
+def test_every_analysis_shows_the_figures_of_the_api(county, made_up, tmp_path):
+    page, other = county
+    unfold(page, "Analyses")
+    page.get_by_role("button", name="Run", exact=True).wait_for()
+    names = [one["name"] for one in get(page, f"/releases/{made_up}/analyses")["analyses"]]
+    assert len(names) > 6
+    for name in sorted(set(names) - {"area", "time"}):
+        page.get_by_label("Analysis", exact=True).select_option(name)
+        if name == "paired-areas":
+            page.get_by_role("button", name="Keep the chosen area as A").click()
+            page.get_by_role("button", name="Remove").click()
+            page.get_by_label("Id", exact=True).fill(other)
+            page.get_by_role("button", name="Choose", exact=True).click()
+            settle(page)
+        found = run(page, name).json()
+        shown = page.locator("section.analysis")
+        assert shown.locator("h3").inner_text() == found["analysis_title"]
+        shown.locator("summary", has_text="All figures").click()
+        cells = [row.locator("td").first.inner_text() for row in shown.locator("details tbody tr").all()]
+        assert [one.split(" ±")[0] for one in cells] == [f"{row['workers']:,}" for row in found["rows"]]
+        for text in (*found["warnings"], found["citation"], found["expected_error"]):
+            assert text in shown.inner_text()
+        assert sum("±" in one for one in cells) == sum(row["expected_error"] > 0 for row in found["rows"])
+        shown.locator("h3").scroll_into_view_if_needed()
+        browser.picture(page, f"analysis-{name}", tmp_path)
+
+
+def test_an_analysis_is_a_file(county, tmp_path):
+    page, _ = county
+    unfold(page, "Analyses")
+    page.get_by_role("button", name="Run", exact=True).wait_for()
+    found = run(page, "inflow-outflow").json()
+    for form, start in (("CSV", b""), ("PNG", b"\x89PNG"), ("PDF", b"%PDF")):
+        with page.expect_download() as arrived:
+            page.get_by_role("button", name=form, exact=True).click()
+        path = tmp_path / arrived.value.suggested_filename
+        arrived.value.save_as(path)
+        assert path.read_bytes().startswith(start)
+        assert path.name == f"{found['release']}-inflow-outflow.{form.lower()}"
+        if form == "CSV":
+            rows = list(csv.DictReader(path.read_text(encoding="utf-8").splitlines()))
+            assert [int(row["workers"]) for row in rows] == [row["workers"] for row in found["rows"]]
+
+
+def test_statement_and_files_of_a_release_are_there(shown, odd, tmp_path):
+    page = shown(odd)
+    unfold(page, "Privacy statement")
+    page.wait_for_selector(".statement")
+    assert page.locator(".statement").inner_text().strip() == page.request.get(
+        page.url.split("/map")[0] + f"/releases/{odd}/statement", headers={"accept": "text/plain"}
+    ).text().strip()  # fmt: skip
+    unfold(page, "Downloads")
+    with page.expect_download() as arrived:
+        page.get_by_role("link", name="plan.parquet").click()
+    arrived.value.save_as(tmp_path / "plan.parquet")
+    assert (tmp_path / "plan.parquet").read_bytes()[:4] == b"PAR1"
+    browser.picture(page, "downloads", tmp_path)
