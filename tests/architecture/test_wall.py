@@ -67,7 +67,7 @@ asked = set()
 with TestClient(app, raise_server_exceptions=False) as client:
     for release in client.get("/releases").json()["releases"]:
         for path in ("", "/od?limit=3", "/statement", "/metrics", "/downloads", "/downloads/flows.csv", "/analyses",
-                     "/analyses/inflow-outflow?zone=01", "/analyses/origins?zone=01"):
+                     "/analyses/inflow-outflow?zone=01", "/analyses/origins?zone=01&f=png"):
             asked.add(client.get(f"/releases/{release['id']}{path}").status_code)
         for part in ("flows", "origins", "destinations"):
             for path in ("", "/items?limit=3", "/queryables", "/tiles/WebMercatorQuad/0/0/0"):

@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 import shapely
 from bearer import bearer
+from PIL import Image
 
 from synthmap.catalog.keys import Role
 from synthmap.service.analysis_kinds import KINDS
@@ -137,6 +138,21 @@ def test_each_analysis_answers_in_each_form(ask, counties, name):
     assert [row["SA02"] for row in table] == [str(row["segments"]["SA02"]["workers"]) for row in body["rows"]]
 
 
+def test_pictures_are_drawn_and_say_what_they_are(ask, counties):
+    for name in ("inflow-outflow", "distance-direction"):
+        query = area_query(name, counties)
+        cited = ask(name, **query).json()["citation"]
+        drawn = ask(name, **query, f="png")
+        assert drawn.headers["content-type"] == "image/png"
+        with Image.open(io.BytesIO(drawn.content)) as picture:
+            assert picture.text["Description"] == cited
+        page = ask(name, **query, f="pdf")
+        assert page.headers["content-type"] == "application/pdf"
+        assert page.headers["content-disposition"].endswith(f'-{name}.pdf"')
+        assert page.content.startswith(b"%PDF-")
+        assert ask(name, **query, f="pdf").content == page.content
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_a_drawn_area_answers_as_the_same_zones_do(client, ask, made_up, store, counties, name):
     zones = pl.read_parquet(store / made_up / "zones.parquet", columns=["county", "longitude", "latitude"])
@@ -246,7 +262,7 @@ def test_a_body_has_no_second_buffer_and_a_pair_has_two_areas(client, made_up):
 
 def test_forms_that_are_not_offered_are_refused(client, made_up, counties):
     path, query = f"/releases/{made_up}/analyses/inflow-outflow", {"zone": counties[0], "level": "county"}
-    assert refused(client.get(path, params=query | {"f": "xlsx"}), 400, "f (xlsx) must be one of json, csv")
+    assert refused(client.get(path, params=query | {"f": "xlsx"}), 400, "f (xlsx) must be one of json, csv, png, pdf")
     assert refused(client.get(path, params=query, headers={"Accept": "image/gif"}), 406, "Accept must allow")
     assert client.get(path, params=query, headers={"Accept": "text/csv"}).headers["content-type"].startswith("text/csv")
 

@@ -28,14 +28,13 @@ from synthmap.service.analysis_areas import (
 from synthmap.service.analysis_kinds import KINDS, Kind, Options
 from synthmap.service.caching import kept, not_modified
 from synthmap.service.context import ReleaseDep
-from synthmap.service.formats import CSV, JSON, json_only, negotiate
+from synthmap.service.formats import CSV, JSON, PDF, PNG, json_only, negotiate
 from synthmap.service.links import href, link
 from synthmap.service.openapi import offers
 
 router = APIRouter(tags=["analyses"], dependencies=[Depends(reads)])
 
-FORMATS = {"json": JSON, "csv": CSV}
-_WRITERS: dict[str, Callable[[Analysis, date], bytes]] = {"csv": as_csv}
+FORMATS = {"json": JSON, "csv": CSV, "png": PNG, "pdf": PDF}
 _UNSTORED = {"Cache-Control": "no-store"}  # of areas in bodies: who drew what is nobody else's
 _IDS = 100_000
 
@@ -107,10 +106,18 @@ def _answer(
     found = run()
     if form == "json":
         return JSONResponse(as_json(found, on) | {"links": _links(request, opened, name)}, headers=headers)
-    ending = f'attachment; filename="{quote(opened.id)}-{name}.{form}"'
+    ending = f'{"inline" if form in ("png", "pdf") else "attachment"}; filename="{quote(opened.id)}-{name}.{form}"'
     return Response(
-        _WRITERS[form](found, on), media_type=FORMATS[form], headers=headers | {"Content-Disposition": ending}
+        _written(found, on, form), media_type=FORMATS[form], headers=headers | {"Content-Disposition": ending}
     )
+
+
+def _written(found: Analysis, on: date, form: str) -> bytes:
+    if form == "csv":
+        return as_csv(found, on)
+    from synthmap.analysis.area.pictures import write_picture  # half a second that a start need not take
+
+    return write_picture(found, on, "png" if form == "png" else "pdf")
 
 
 def _today() -> date:

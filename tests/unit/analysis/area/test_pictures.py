@@ -1,0 +1,138 @@
+"""Pictures: every text inside, none on another, the legend right, whatever zones are called."""
+
+import io
+import itertools
+import sys
+from dataclasses import replace
+from datetime import date
+
+import numpy as np
+import pytest
+from handmade import World, Zone
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.colors import to_hex
+from PIL import Image
+
+from synthmap.analysis.area.bands import Bands
+from synthmap.analysis.area.distance import area_profile, distance_direction
+from synthmap.analysis.area.inflow_outflow import inflow_outflow
+from synthmap.analysis.area.paired_areas import paired_areas
+from synthmap.analysis.area.pictures import MOST_BARS, draw, write_picture
+from synthmap.analysis.area.ranked import destinations, origins
+from synthmap.analysis.area.time import time
+from synthmap.published.areas.area import area_of_zones
+
+ON = date(2026, 1, 2)
+ODD = ["$x^$", "<img src=x onerror=alert(1)>", "東京都千代田区", "a" * 90, "Île\nde Ré", "_{", "%s", "\x00"]
+
+
+def odd_world(year=2019):
+    """Zones with names that do harm, around a middle, some far away."""
+    zones = [Zone(name, ("all",), 10 + 0.3 * at, 50 + 0.1 * (-1) ** at) for at, name in enumerate(ODD)]
+    flows = [
+        (a, b, (1 + 7 * i * j, year % 5)) for (i, a), (j, b) in itertools.product(enumerate(ODD), enumerate(ODD[:4]))
+    ]
+    return World(zones, [*flows, ("elsewhere", ODD[0], (5, 5))], ("land",), ("p", "q"), year=year)
+
+
+@pytest.fixture(params=["inflow", "profile", "rose", "rose_home", "destinations", "origins", "pair", "time", "empty"])
+def found(request, opened):
+    """Every analysis of a world with odd names."""
+    release = opened(odd_world())
+    some, others = area_of_zones(release, tuple(ODD[:3])), area_of_zones(release, tuple(ODD[3:]))
+    nobody = area_of_zones(release, (ODD[-1],))
+    make = {
+        "inflow": lambda: inflow_outflow(release, some),
+        "profile": lambda: area_profile(release, some, end="home", bands=Bands((1, 2, 5, 10, 20, 50, 100), "km")),
+        "rose": lambda: distance_direction(release, some, end="work"),
+        "rose_home": lambda: distance_direction(release, some, end="home", bands=Bands((5,), "km")),
+        "destinations": lambda: destinations(release, some),
+        "origins": lambda: origins(release, some),
+        "pair": lambda: paired_areas(release, some, others),
+        "time": lambda: time(opened(odd_world(2017)), release, some),
+        "empty": lambda: origins(release, nobody),
+    }
+    return make[request.param]()
+
+
+def boxes(figure):
+    """The places of all texts that are shown."""
+    canvas = FigureCanvasAgg(figure)
+    canvas.draw()
+    renderer = canvas.get_renderer()
+    texts = [*figure.texts, *(text for legend in figure.legends for text in [*legend.get_texts(), legend.get_title()])]
+    for axes in figure.axes:
+        texts += [*axes.texts, axes.xaxis.label]
+        for axis in (axes.xaxis, axes.yaxis):
+            low, high = sorted(axis.get_view_interval())
+            ticks = zip(axis.get_ticklocs(), axis.get_ticklabels(), strict=False)
+            texts += [label for at, label in ticks if low <= at <= high]
+    shown = [text for text in texts if text.get_visible() and text.get_text().strip()]
+    return [(text.get_text(), text.get_window_extent(renderer)) for text in shown]
+
+
+def test_every_text_is_inside_and_on_no_other(found):
+    figure = draw(found, ON)
+    width, height = figure.get_size_inches() * figure.dpi
+    seen = [(text, box) for text, box in boxes(figure) if box.width > 0]
+    outside = [text for text, box in seen if box.x0 < 0 or box.y0 < 0 or box.x1 > width or box.y1 > height]
+    assert outside == []
+    for (one, a), (two, b) in itertools.combinations(seen, 2):
+        across = min(a.x1, b.x1) - max(a.x0, b.x0), min(a.y1, b.y1) - max(a.y0, b.y0)
+        assert min(across) <= 2, (one, two)
+
+
+def test_the_citation_and_warnings_are_on_it(found):
+    figure = draw(found, ON)
+    written = " ".join(text.get_text() for text in figure.texts).replace("\n", " ")
+    for part in ("ε = 4", "δ = 1e-06", "Asked on 2026-01-02", found.title):
+        assert part in written
+    for warning in found.warnings():
+        assert all(word in written for word in warning.split())
+
+
+def test_a_legend_names_the_colours_that_are_drawn(opened):
+    release = opened(replace(odd_world(), prior_share=0.9))
+    figure = draw(inflow_outflow(release, area_of_zones(release, (ODD[2],))), ON)
+    (legend,) = figure.legends
+    named = {to_hex(patch.get_facecolor()) for patch in legend.get_patches()}
+    (axes,) = figure.axes
+    assert {to_hex(bar.get_facecolor()) for bar in axes.patches} == named
+
+
+def test_names_are_shown_as_they_are_or_told_by_numbers(opened):
+    release = opened(odd_world())
+    figure = draw(origins(release, area_of_zones(release, (ODD[0],))), ON)
+    labels = [label.get_text() for label in figure.axes[0].get_yticklabels()]
+    assert "$x^$" in labels
+    assert any(label.startswith("\\u6771\\u4eac") for label in labels)
+    assert "outside the map" in labels
+
+
+def test_rings_of_a_rose_are_the_workers(opened):
+    release = opened(odd_world())
+    found = distance_direction(release, area_of_zones(release, (ODD[0],)), end="work")
+    figure = draw(found, ON)
+    drawn = sorted(patch.get_height() for patch in figure.axes[0].patches)
+    assert drawn == sorted(found.figures.workers[:32, 0].astype(float))
+
+
+def test_more_rows_than_fit_are_told(opened):
+    zones = [Zone(f"{n:03}") for n in range(MOST_BARS + 5)]
+    release = opened(World(zones, [(zone.id, "000", (n + 1,)) for n, zone in enumerate(zones)]))
+    figure = draw(origins(release, area_of_zones(release, ("000",)), top=100), ON)
+    assert len(figure.axes[0].patches) == MOST_BARS
+    assert any("5 more rows are in the table" in text.get_text() for text in figure.texts)
+
+
+@pytest.mark.parametrize("form", ["png", "pdf"])
+def test_the_same_analysis_is_the_same_file(opened, form):
+    release = opened(odd_world())
+    found = inflow_outflow(release, area_of_zones(release, (ODD[0],)))
+    data = write_picture(found, ON, form)
+    assert data == write_picture(found, ON, form)
+    assert "matplotlib.pyplot" not in sys.modules or form == "png"
+    if form == "png":
+        with Image.open(io.BytesIO(data)) as picture:
+            assert picture.text["Description"] == found.cited(ON)
+            assert np.asarray(picture.convert("L")).std() > 10
