@@ -93,6 +93,8 @@ class Plan:
         Predicted error (root mean square) of the destination's average commute, from public data.
     finest : ndarray of int64
         Coarsening: −1 by prior mass, else by distance down to this level (0 the coarsest; zones come after all).
+    prior_strength : ndarray of float64
+        How many workers the prior is worth: more than `PlanSettings.strength` where a public table is part of it.
     """
 
     destination: NDArray[np.int32]
@@ -108,6 +110,7 @@ class Plan:
     delta: NDArray[np.float64]
     predicted_km: NDArray[np.float64]
     finest: NDArray[np.int64]
+    prior_strength: NDArray[np.float64]
 
     def __len__(self) -> int:
         return self.destination.size
@@ -250,6 +253,7 @@ def _best(
         delta=np.array([c.certified_delta for c in calibrations])[pick],
         predicted_km=errors[chosen],
         finest=finest[choice],
+        prior_strength=found.strength,
     )
 
 

@@ -49,7 +49,10 @@ def expected_prior_share(
 
 
 def share_variance(
-    headcount: NDArray[np.int64], size: NDArray[np.int64], prior_share: NDArray[np.float64], strength: float
+    headcount: NDArray[np.int64],
+    size: NDArray[np.int64],
+    prior_share: NDArray[np.float64],
+    strength: NDArray[np.float64],
 ) -> NDArray[np.float64]:
     """Return v, where √(q·(1 − q)·v) is the expected error of a share q of a destination's workers.
 
@@ -59,8 +62,8 @@ def share_variance(
         n and m, workers.
     prior_share : ndarray of float64
         s = A/(n + A); 1 where all is drawn from the prior.
-    strength : float
-        How well the prior is believed to fit a destination, in workers.
+    strength : ndarray of float64
+        How well the prior is believed to fit a destination, in workers: ``prior_strength`` of a plan.
 
     Notes
     -----

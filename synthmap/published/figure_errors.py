@@ -135,14 +135,16 @@ def figure_errors(opened: OpenedRelease) -> FigureErrors:
 
 
 def _read(opened: OpenedRelease) -> FigureErrors:
-    plan = opened.collect(opened.plan.select("destination", "headcount", "synthetic_size", "prior_share"))
+    plan = opened.collect(
+        opened.plan.select("destination", "headcount", "synthetic_size", "prior_share", "prior_strength")
+    )
     zones = units_of(opened, ZONE)
     codes, known = zones.find(plan["destination"].cast(pl.String))
     if not known.all():
         raise ReleaseCorruptError(f"release {opened.id}: plan.parquet must name zones of the release; verify it")
     n, m = plan["headcount"].to_numpy(), plan["synthetic_size"].to_numpy()
     share = plan["prior_share"].to_numpy()
-    variance = share_variance(n, m, share, opened.manifest.prior.strength)
+    variance = share_variance(n, m, share, plan["prior_strength"].to_numpy())
 
     def placed(values: NDArray[Any]) -> Numbers:
         out = np.zeros(len(zones))

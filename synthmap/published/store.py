@@ -85,8 +85,16 @@ class OpenedRelease:
 
     @property
     def plan(self) -> pl.LazyFrame:
-        """plan.parquet, not yet read: one row a destination, in the order of ids."""
-        return pl.scan_parquet(self.file("plan.parquet"), glob=False)
+        """plan.parquet, not yet read: one row a destination, in the order of ids.
+
+        Releases made before plans had a column ``prior_strength`` get the manifest's: that of a prior without a table.
+        """
+        found = pl.scan_parquet(self.file("plan.parquet"), glob=False)
+        with unharmed(self.id):
+            known = found.collect_schema().names()
+        if "prior_strength" in known:
+            return found
+        return found.with_columns(prior_strength=pl.lit(self.manifest.prior.strength))
 
     def collect(self, frame: pl.LazyFrame) -> pl.DataFrame:
         """Return the rows of a query over this release's files.

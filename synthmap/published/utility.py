@@ -34,7 +34,7 @@ from synthmap.release.statement_facts import MOSTLY, mostly_prior_below
 
 _PLAN = [
     "destination", "headcount", "synthetic_size", "cells", "alpha_numerator", "alpha_denominator", "keep_units",
-    "prior_share", "predicted_km", "epsilon", "delta",
+    "prior_share", "prior_strength", "predicted_km", "epsilon", "delta",
 ]  # fmt: skip
 _KEEP_UNITS = 65_536
 _kept = Memory(2**20)
@@ -105,7 +105,8 @@ class _Plan:
         self.cells = self.frame["cells"].to_numpy()
         self.prior_share = self.frame["prior_share"].to_numpy()
         self.predicted_km = self.frame["predicted_km"].fill_null(math.nan).to_numpy()
-        self.variance = share_variance(self.headcount, self.size, self.prior_share, opened.manifest.prior.strength)
+        strength = self.frame["prior_strength"].to_numpy()
+        self.variance = share_variance(self.headcount, self.size, self.prior_share, strength)
         self.floor = noise_floor(self.variance, self.size)
         with np.errstate(divide="ignore", invalid="ignore"):
             mass = self.headcount * self.prior_share / (1.0 - self.prior_share)  # A, segments summed

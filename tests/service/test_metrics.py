@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import math
 import shutil
 
 import numpy as np
@@ -14,7 +15,7 @@ from measuredrecord import measured as record_of
 from synthmap.analysis.read import read_od, read_plan, read_zones_of
 from synthmap.analysis.table import pair_km
 from synthmap.catalog.keys import Role
-from synthmap.published.expected import LENGTH_EDGES_KM
+from synthmap.published.expected import LENGTH_EDGES_KM, share_variance
 from synthmap.published.measured import publish_measured
 from synthmap.release.manifest import read_manifest
 from synthmap.release.verify import sha256
@@ -166,6 +167,23 @@ def test_bands_are_left_out_where_the_prior_is_not_all_in_the_release(make_clien
         for query in ("", "?destination=01"):
             answer = client.get(f"/releases/{directory.name}/metrics{query}")
             assert (answer.status_code, bool(answer.json()["by_distance"])) == (200, some)
+
+
+def test_errors_are_those_of_what_each_prior_is_worth(make_client, small_release):
+    """Of the same plan: where a public table makes the prior worth more workers, figures are expected to err less."""
+    errors = []
+    for i, worth in enumerate((20.0, 20.0, 400.0)):
+        columns = {} if i == 0 else {"prior_strength": [20.0, worth]}
+        directory = small_release(name=f"tiny-20260101T000000Z-0000000{i}", plan=columns | {"prior_share": [0.5, 0.8]})
+        client = make_client(store=directory.parent)
+        for place in ("01", "03"):
+            found = client.get(f"/releases/{directory.name}/metrics", params={"destination": place}).json()
+            errors.append([one["error"] for one in found["figures"]])
+    assert errors[0] == errors[2] == errors[4]
+    assert errors[1] == errors[3]
+    variance = share_variance(np.array([5]), np.array([5]), np.array([0.8]), np.array([400.0]))[0]
+    assert errors[5] == pytest.approx([math.sqrt(one * (5 - one) * variance) for one in (1, 2)], rel=1e-4)
+    assert all(more > less for more, less in zip(errors[3], errors[5], strict=True))
 
 
 def test_all_from_the_prior_is_said(make_client, small_release):

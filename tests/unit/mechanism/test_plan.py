@@ -206,3 +206,6 @@ def test_a_public_table_makes_the_prior_worth_more_workers(town):
         share = mixing * 1000 / 1005
         misfit = (1 - share) ** 2 / 6 + share**2 / 501
         assert found.strength == pytest.approx([5.0, 1 / misfit - 1])
+        plan = plan_destinations(town, places, np.array([30, 30]), replace(SETTINGS, mixing=mixing), known)
+        assert plan.prior_strength == pytest.approx(found.strength)
+        assert Plan.from_table(plan.to_table()).prior_strength.tolist() == plan.prior_strength.tolist()

@@ -77,13 +77,36 @@ def test_error_of_a_share_agrees_with_simulation(n, mass, q):
     strength, draws = 20.0, 200_000
     true = rng.binomial(n, rng.beta(strength * q, strength * (1 - q), draws))
     drawn = rng.binomial(n, rng.beta(true + mass * q, n - true + mass * (1 - q)))
-    found = share_variance(np.array([n]), np.array([n]), np.array([mass / (n + mass)]), strength)[0] * q * (1 - q)
+    found = (
+        share_variance(np.array([n]), np.array([n]), np.array([mass / (n + mass)]), np.array([strength]))[0]
+        * q
+        * (1 - q)
+    )
     simulated = ((drawn - true) ** 2).mean() / n**2
     assert 0.85 * found < simulated < 1.02 * found
 
 
+@pytest.mark.parametrize(("c", "mixing"), [(200, 0.9), (200, 0.5), (10, 0.9)])
+def test_a_prior_that_follows_a_public_table_errs_less(c, mixing):
+    """Two guesses at the true share: of decay, worth S workers, and of the table, a draw of c workers of a draw."""
+    n, mass, q, strength, draws = 60, 90.0, 0.3, 5.0, 200_000
+    rng = np.random.default_rng(5)
+    decay = rng.beta(strength * q, strength * (1 - q), draws)
+    table = rng.binomial(c, rng.binomial(c, q, draws) / c) / c
+    weight = mixing * c / (c + strength)
+    prior = (1 - weight) * decay + weight * table
+    worth = 1 / ((1 - weight) ** 2 / (1 + strength) + weight**2 / (1 + 0.5 * c)) - 1
+    true = rng.binomial(n, q, draws)
+    drawn = rng.binomial(n, rng.beta(true + mass * prior, n - true + mass * (1 - prior)))
+    simulated = ((drawn - true) ** 2).mean() / n**2 / (q * (1 - q))
+    size, share = np.array([n]), np.array([mass / (n + mass)])
+    found = share_variance(size, size, share, np.array([worth]))[0]
+    assert 0.9 * found < simulated < 1.06 * found
+    assert share_variance(size, size, share, np.array([strength]))[0] > 1.2 * found  # as if there were no table
+
+
 def test_where_all_is_prior_the_error_is_that_of_the_prior_and_of_independent_draws():
-    found = share_variance(np.array([10]), np.array([10]), np.array([1.0]), 19.0)
+    found = share_variance(np.array([10]), np.array([10]), np.array([1.0]), np.array([19.0]))
     assert found[0] == pytest.approx(1 / 20 + 1 / 10 + 1 / 10)
 
 

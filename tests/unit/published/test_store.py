@@ -91,3 +91,11 @@ def test_zones_that_cannot_be_read_are_one_clear_error(root):
     path.write_bytes(path.read_bytes()[:100])
     with pytest.raises(ReleaseCorruptError, match=r"zones\.parquet"):
         _ = opened.places
+
+
+def test_a_plan_tells_what_the_prior_is_worth_also_where_it_is_older_than_that(small_release):
+    old, new = small_release(name=A), small_release(name=B, plan={"prior_strength": [20.0, 300.0]})
+    store = ReleaseStore(old.parent)
+    for path, worth in ((old, [20.0, 20.0]), (new, [20.0, 300.0])):
+        opened = store.open(path.name)
+        assert opened.collect(opened.plan)["prior_strength"].to_list() == worth
