@@ -129,7 +129,8 @@ def text(statement: Statement) -> str:
         "",
         f"How much is prior, not data: {statement.prior} Mean share of a destination's synthetic workers:",
         *(
-            f"  {sizes(one):>17} workers: {one.prior_share:6.1%} prior  ({one.destinations:,} destinations)"
+            f"  {sizes(one):>17} workers: {one.prior_share:6.1%} prior, {one.cells:g} cells  "
+            f"({one.destinations:,} destinations)"
             for one in facts.prior_shares
         ),
         "",

@@ -52,6 +52,9 @@ class PriorShare(Fact):
     headcount_to: int
     destinations: int
     workers: int
+    cells: float = Field(
+        description="Median number of areas between which the origins of a destination are told apart."
+    )
     prior_share: float
 
 
@@ -130,6 +133,7 @@ def make_facts(manifest: Manifest, plan: pa.Table) -> Facts:
                 headcount_to=one.headcount_to,
                 destinations=one.destinations,
                 workers=one.workers,
+                cells=one.cells_median,
                 prior_share=one.prior_share_mean,
             )
             for one in manifest.plan.classes

@@ -62,7 +62,7 @@ def odds(one: Odds, facts: Facts) -> str:
 
 def odds_note(facts: Facts) -> str:
     """Return for whom the bounds on beliefs hold, and why they are what they are."""
-    everyone = "They hold for an attacker who knows where all others live, and for one who sees less or knows less"
+    everyone = "These bounds hold for an attacker who knows where all others live, and for one who knows or sees less"
     if facts.form == "pure":
         return f"{everyone}. There is no chance of failure: δ is 0."
     if facts.form == "approximate":
@@ -71,29 +71,27 @@ def odds_note(facts: Facts) -> str:
             "only at twice exp(ε), with twice δ as the chance of more: those are the figures here."
         )
     return (
-        "They hold for an attacker who sees the whole table and knows where all other workers live. For one who sees "
-        "only sums or maps, or knows less, the factor and the chance are at most twice as large."
+        "These bounds hold for an attacker who sees the whole table and knows where all other workers live. For one "
+        "who sees only sums or maps, or knows less, the factor and the chance are at most twice as large."
     )
 
 
 def prior(facts: Facts) -> str:
-    """Return in one sentence below which size figures are mostly prior."""
+    """Return below which size figures are mostly prior, and what is prior at every size."""
     mostly = facts.mostly_prior
-    whole = (
-        f"{percent(facts.prior_share)} of all origins are expected to be drawn from the public prior, not from data."
-    )
+    whole = f"{percent(facts.prior_share)} of all origins are expected to come from the public prior, not from data."
+    inside = "A destination's origins are told apart in cells; in which zone of its cell one lies is always prior."
     if mostly is None:
-        return whole
+        return f"{whole} {inside}"
     if mostly.below is None:
-        return (
-            f"{whole} At no destination are more than half of them; the largest share at one is "
-            f"{percent(mostly.largest)}."
+        below = f"At no destination are more than half of them; the largest share at one is {percent(mostly.largest)}."
+    else:
+        below = (
+            f"Below {mostly.below:,} workers more than half of a destination's origins can be prior: "
+            f"{mostly.destinations:,} of {facts.destinations:,} destinations, with {percent(mostly.workers_share)} of "
+            "all workers, are like that."
         )
-    return (
-        f"{whole} Below {mostly.below:,} workers more than half of a destination's origins can be prior: "
-        f"{mostly.destinations:,} of {facts.destinations:,} destinations, with {percent(mostly.workers_share)} of all "
-        "workers, are like that."
-    )
+    return f"{whole} {below} {inside}"
 
 
 def sizes(one: PriorShare) -> str:

@@ -2,7 +2,10 @@
 
 import json
 import shutil
+import signal
 import sqlite3
+import subprocess
+import sys
 from datetime import datetime
 from fractions import Fraction
 
@@ -178,6 +181,47 @@ def test_a_crash_after_noise_was_drawn_pays_nothing_more_and_publishes_what_was_
     found = publish(site)
     assert kinds(site) == PAID
     assert json.loads(kept.read_text()) == found.model_dump(mode="json")
+
+
+CHILD = """
+import os, signal, sys
+from pathlib import Path
+import pipelines.metrics as metrics
+from pipelines.spending import Spending
+from synthmap.catalog.database import open_catalog
+directory, release, at = Path(sys.argv[1]), sys.argv[2], sys.argv[3]
+die = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+if at in ("read_confidential", "measure", "add_noise", "write_privately", "publish_measured"):
+    setattr(metrics, at, die)
+catalog = open_catalog(f"sqlite:///{directory / 'catalog.sqlite'}")
+print(metrics.publish_metrics(
+    catalog, directory / "registry.toml", "ri-2019", directory / "store" / release, metrics.Asked(1.0, 60.0)
+)[1].sha256)
+"""
+
+
+def start(site, at="never"):
+    words = [sys.executable, "-c", CHILD, site.directory, NAME, at]
+    return subprocess.Popen([str(word) for word in words], stdout=subprocess.PIPE, text=True)
+
+
+@pytest.mark.parametrize("at", ["read_confidential", "measure", "add_noise", "write_privately", "publish_measured"])
+def test_a_killed_process_leaves_nothing_half_and_the_next_pays_nothing_more(site, at):
+    killed = start(site, at)
+    killed.communicate(timeout=240)
+    assert killed.returncode == -signal.SIGKILL
+    assert [path.name for path in site.store.glob("*metrics*")] == []
+    assert kinds(site) in ([*BEFORE, "metrics"], PAID)
+    publish(site)
+    assert kinds(site) == PAID
+
+
+def test_two_at_once_draw_once_and_tell_the_same(site):
+    both = [start(site), start(site)]
+    told = [one.communicate(timeout=240)[0] for one in both]
+    assert [one.returncode for one in both] == [0, 0]
+    assert told[0] == told[1] == f"{publish(site).sha256}\n"
+    assert kinds(site) == PAID
 
 
 def test_nothing_is_drawn_twice_even_if_the_published_file_is_gone(site):
