@@ -1,7 +1,7 @@
 """The expected error of sums of flows, from public parameters alone: the one place that is asked for it."""
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -19,10 +19,18 @@ Numbers = NDArray[np.float64]
 EXPLAINED = (
     "expected_error is the root mean square error of a figure, in workers, that is to be expected of this release's "
     "noise, drawing and prior. It is computed from public parameters (headcounts, α, prior share), never from the "
-    "confidential table, for destinations whose true origins scatter around the prior independently of each other; "
-    "where the prior is wrong for a whole region, errors add up to more. A figure is weak where its expected error is "
-    "above half of it, and noise where it is at least the figure itself."
+    "confidential table, and allows for a prior that is wrong for the figure as a whole. Areas smaller than the cells "
+    "between which the release tells origins apart follow the prior more than it says. A figure is weak where its "
+    "expected error is above half of it, and noise where it is at least the figure itself."
 )
+
+
+class Sums(NamedTuple):
+    """Sums over destinations by set and class, each of shape (sets, groups): m, m²·v, workers drawn from the prior."""
+
+    size: Numbers
+    spread: Numbers
+    prior: Numbers
 
 
 @dataclass(frozen=True)
@@ -57,8 +65,8 @@ class FigureErrors:
         """Bytes it takes in memory."""
         return sum(one.nbytes for one in (self.headcount, self.size, self.spread, self.prior, self.group))
 
-    def grouped(self, key: NDArray[np.integer], keys: int) -> tuple[Numbers, Numbers]:
-        """Return m and m²·v summed by key and class, each of shape (keys, groups).
+    def grouped(self, key: NDArray[np.integer], keys: int) -> "Sums":
+        """Return m, m²·v and the workers drawn from the prior, summed by key and class.
 
         Parameters
         ----------
@@ -69,20 +77,19 @@ class FigureErrors:
         at = np.flatnonzero((key >= 0) & (self.size > 0))
         place = key[at].astype(np.int64) * self.groups + self.group[at]
         shape = (keys, self.groups)
-        size = np.asarray(np.bincount(place, self.size[at], keys * self.groups), float)
-        spread = np.asarray(np.bincount(place, self.spread[at], keys * self.groups), float)
-        return size.reshape(shape), spread.reshape(shape)
+        values = (np.bincount(place, one[at], keys * self.groups) for one in (self.size, self.spread, self.prior))
+        return Sums(*(np.asarray(one, float).reshape(shape) for one in values))
 
-    def expected(self, workers: NDArray[Any], size: Numbers, spread: Numbers) -> Numbers:
+    def expected(self, workers: NDArray[Any], sums: "Sums") -> Numbers:
         """Return the expected error of each figure, workers.
 
         Parameters
         ----------
         workers : ndarray, shape (figures, columns, groups)
             Synthetic workers of a figure (and its segments) by class of their destination.
-        size, spread : ndarray of float64, shape (figures or 1, groups)
-            Sums of m and m²·v over the destinations that the figure is about (`grouped`), those without any of its
-            workers too.
+        sums : Sums
+            Of the destinations that each figure is about (`grouped`), those without any of its workers too; or of those
+            that all are about.
 
         Returns
         -------
@@ -90,20 +97,27 @@ class FigureErrors:
 
         Notes
         -----
-        Destinations are drawn independently, so squares add up: ``Σ_d m²v·q(1 − q)``. The share q of a small
-        destination cannot be told from its own draw; in each class it is ``X/M`` over all its destinations. As q(1 − q)
-        is concave, that is never less than with each its own. A figure counts as at least half a worker, and at most
-        half a worker less than all, since 0 is not known to be 0.
+        Destinations are drawn independently, and the prior may fit each differently: those squares add up,
+        ``Σ_d m²v·q(1 − q)``. The share q of a small destination cannot be told from its own draw; in each class it is
+        ``X/M`` over all its destinations. As q(1 − q) is concave, that is never less than with each its own. A figure
+        counts as at least half a worker, and at most half a worker less than all, since 0 is not known to be 0.
+
+        Where the prior is wrong for the whole figure, that does not average out: of s·X workers drawn from it, s·X(1 −
+        X/M) may be amiss, and their square is added. It is the most that a prior without the figure would take away.
+        Against the truth of made-up regions with a much too flat prior the whole overstates the residents of an area
+        up to threefold and understates those who also work there up to twofold.
         """
-        m, s = size[:, None, :], spread[:, None, :]
+        m, s, prior = (one[:, None, :] for one in sums)
         with np.errstate(divide="ignore", invalid="ignore"):
-            weight = np.where(m > 0, s / (m * m), 0.0)
+            weight, share = np.where(m > 0, s / (m * m), 0.0), np.where(m > 0, prior / m, 0.0)
         x = np.minimum(workers, m)
         total = m.sum(axis=2, keepdims=True)
         least = m * 0.5 / np.where(total > 0, total, 1.0)
         variance = (x * (m - x) * weight).sum(axis=2)
         floor = (least * (m - least) * weight).sum(axis=2)
-        return np.asarray(np.sqrt(np.maximum(variance, floor)))
+        some, every = x.sum(axis=2), total[:, :, 0]
+        amiss = (x * share).sum(axis=2) * (1.0 - some / np.where(every > 0, every, 1.0))
+        return np.asarray(np.sqrt(np.maximum(variance, floor) + amiss**2))
 
     def of_total(self, destinations: NDArray[np.bool_]) -> float:
         """Return the error of the workers at all of some destinations together: 0 where m = n."""

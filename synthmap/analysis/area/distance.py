@@ -120,14 +120,14 @@ def _by_key(
     chosen: dict[str, Any] = {"destinations": inside} if end == "work" else {"origins": inside}
     at = inside if end == "work" else np.ones(inside.size, np.bool_)
     found = tally(opened, len(keys) - 1, key_of, **chosen)
-    size, spread = errors.grouped(np.where(at, 0, -1), 1)
+    sums = errors.grouped(np.where(at, 0, -1), 1)
     if end == "work":
         total = total_of(errors, found, inside)
     else:
-        total = estimated(errors, found.sum(axis=0, keepdims=True), size, spread)
+        total = estimated(errors, found.sum(axis=0, keepdims=True), sums)
     if first_holds_same:
         found[0] += found[-2]
-    figures = joined(estimated(errors, found, size, spread), total)
+    figures = joined(estimated(errors, found, sums), total)
     rows = tuple(row | {"share": share} for row, share in zip(keys, shares(figures), strict=True))
     notes = (OUTSIDE,) if area.count and end == "home" else ()
     place = (Named("area", end, area),)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from synthmap.errors import QueryError
 from synthmap.geography.zones import ELSEWHERE
 from synthmap.published.areas.area import Area
-from synthmap.published.figure_errors import FigureErrors
+from synthmap.published.figure_errors import FigureErrors, Sums
 from synthmap.published.places import ZONE
 from synthmap.published.store import OpenedRelease
 from synthmap.published.table import units_of
@@ -56,11 +56,9 @@ def joined(*parts: Figures) -> Figures:
     return Figures(np.concatenate([one.workers for one in parts]), np.concatenate([one.error for one in parts]))
 
 
-def estimated(
-    errors: FigureErrors, tallied: NDArray[np.int64], size: NDArray[np.float64], spread: NDArray[np.float64]
-) -> Figures:
+def estimated(errors: FigureErrors, tallied: NDArray[np.int64], sums: Sums) -> Figures:
     """Return the figures of a tally, with the errors that its destinations make (see `FigureErrors.expected`)."""
-    return Figures(tallied.sum(axis=2), errors.expected(tallied, size, spread))
+    return Figures(tallied.sum(axis=2), errors.expected(tallied, sums))
 
 
 def total_of(errors: FigureErrors, tallied: NDArray[np.int64], destinations: NDArray[np.bool_]) -> Figures:
@@ -71,8 +69,8 @@ def total_of(errors: FigureErrors, tallied: NDArray[np.int64], destinations: NDA
     tallied : ndarray of int64, shape (keys, columns, groups)
         All flows into the destinations, whatever the keys.
     """
-    size, spread = errors.grouped(np.where(destinations, 0, -1), 1)
-    found = estimated(errors, tallied.sum(axis=0, keepdims=True), size, spread)
+    sums = errors.grouped(np.where(destinations, 0, -1), 1)
+    found = estimated(errors, tallied.sum(axis=0, keepdims=True), sums)
     return found.with_error(0, errors.of_total(destinations))
 
 

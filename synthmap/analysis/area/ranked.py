@@ -71,11 +71,11 @@ def _ranked(opened: OpenedRelease, area: Area, name: Literal["destinations", "or
     found = tally(opened, best.size + 1, lambda o, d: row_of[of[o if worked_in else d]], **chosen)
     whole = found.sum(axis=0, keepdims=True)
     if worked_in:
-        size, spread = errors.grouped(np.where(inside, 0, -1), 1)
-        figures, total = estimated(errors, found, size, spread), total_of(errors, found, inside)
+        sums = errors.grouped(np.where(inside, 0, -1), 1)
+        figures, total = estimated(errors, found, sums), total_of(errors, found, inside)
     else:
-        figures = estimated(errors, found, *errors.grouped(row_of[of], best.size + 1))
-        total = estimated(errors, whole, *errors.grouped(np.zeros(inside.size, np.int64), 1))
+        figures = estimated(errors, found, errors.grouped(row_of[of], best.size + 1))
+        total = estimated(errors, whole, errors.grouped(np.zeros(inside.size, np.int64), 1))
     figures = joined(figures, total)
     rows: list[dict[str, Any]] = [
         {"rank": at + 1, "id": unit, "group": "unit", "longitude": _known(x), "latitude": _known(y)}

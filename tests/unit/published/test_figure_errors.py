@@ -37,35 +37,36 @@ def figure(errors, **workers):
     return out
 
 
-def test_one_destination_has_the_error_that_its_metrics_tell(opened):
+def test_one_destination_has_the_error_that_its_metrics_tell_and_that_of_the_whole_prior(opened):
     errors = figure_errors(opened(WORLD))
-    (found,) = errors.expected(figure(errors, a=30), *of(errors, ["a"])).ravel()
-    assert found == pytest.approx(math.sqrt(30 * 70 * variance(100)))
+    (found,) = errors.expected(figure(errors, a=30), of(errors, ["a"])).ravel()
+    assert found == pytest.approx(math.hypot(math.sqrt(30 * 70 * variance(100)), 0.2 * 30 * 70 / 100))
 
 
 def test_squares_of_destinations_add_up(opened):
     errors = figure_errors(opened(WORLD))
-    (found,) = errors.expected(figure(errors, a=30, c=1), *of(errors, ["a", "c"])).ravel()
-    assert found == pytest.approx(math.sqrt(30 * 70 * variance(100) + 1 * 2 * variance(3)))
+    (found,) = errors.expected(figure(errors, a=30, c=1), of(errors, ["a", "c"])).ravel()
+    apart = math.sqrt(30 * 70 * variance(100) + 1 * 2 * variance(3))
+    assert found == pytest.approx(math.hypot(apart, 0.2 * 31 * 72 / 103))
 
 
 def test_small_destinations_of_one_class_share_their_figure(opened):
     world = World(ZONES, [("a", name, (1,)) for name in "abc"], elsewhere=False)
     errors = figure_errors(opened(world))
-    (found,) = errors.expected(figure(errors, a=1), *of(errors, ["a", "b", "c"])).ravel()
-    assert found == pytest.approx(math.sqrt(3 * (1 / 3) * (2 / 3) * variance(1)))
+    (found,) = errors.expected(figure(errors, a=1), of(errors, ["a", "b", "c"])).ravel()
+    assert found == pytest.approx(math.hypot(math.sqrt(3 * (1 / 3) * (2 / 3) * variance(1)), 0.2 * 1 * 2 / 3))
 
 
 @pytest.mark.parametrize("count", [0, 100])
 def test_nothing_and_all_are_not_known_to_be(opened, count):
     errors = figure_errors(opened(WORLD))
-    (found,) = errors.expected(figure(errors, a=count), *of(errors, ["a"])).ravel()
+    (found,) = errors.expected(figure(errors, a=count), of(errors, ["a"])).ravel()
     assert found == pytest.approx(math.sqrt(0.5 * 99.5 * variance(100)))
 
 
 def test_a_figure_about_no_destination_has_no_error(opened):
     errors = figure_errors(opened(WORLD))
-    assert errors.expected(figure(errors), *of(errors, ["d"])).ravel().tolist() == [0.0]
+    assert errors.expected(figure(errors), of(errors, ["d"])).ravel().tolist() == [0.0]
     assert errors.of_total(np.array([True, True, True, True])) == 0.0
     assert errors.prior_share(np.array([False, False, False, True])) is None
     assert errors.prior_share(np.array([True, True, False, False])) == pytest.approx(0.2)
@@ -73,7 +74,7 @@ def test_a_figure_about_no_destination_has_no_error(opened):
 
 def test_more_prior_is_more_error(opened):
     less, more = (figure_errors(opened(replace(WORLD, prior_share=share))) for share in (0.1, 0.9))
-    low, high = (e.expected(figure(e, a=30), *of(e, ["a"])).item() for e in (less, more))
+    low, high = (e.expected(figure(e, a=30), of(e, ["a"])).item() for e in (less, more))
     assert low < high
 
 
