@@ -88,7 +88,7 @@ def _plain(one: "ExactFinding | StatisticalFinding") -> dict[str, Any]:
 
 def _row(name: str, *columns: object) -> str:
     cells = [f"{one:.4g}" if isinstance(one, float) else str(one) for one in columns]
-    return f"{name:<58}" + "".join(f"{cell:>11}" for cell in cells)
+    return f"{name:<62}" + "".join(f"{cell:>11}" for cell in cells)
 
 
 def _name(one: "ExactFinding | StatisticalFinding") -> str:
