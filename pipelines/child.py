@@ -23,12 +23,15 @@ class Child:
     stage : str
     percent : int
         The progress it told last.
+    overdue : bool
+        Whether its worker stopped it because it took too long.
     outcome : dict
         What it told in the end: ``result``, or ``message``, ``log`` and ``again``; empty if it was stopped or died.
     """
 
     def __init__(self, order: Order) -> None:
         self.stage, self.percent = "", 0
+        self.overdue = False
         self.outcome: dict[str, Any] = {}
         self._rest = b""
         self._events, theirs = os.pipe()

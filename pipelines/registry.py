@@ -12,8 +12,7 @@ from pathlib import Path
 
 from synthmap.catalog.datasets import Dataset
 from synthmap.catalog.inputs import NAME
-from synthmap.errors import ConfigurationError, NotFoundError
-from synthmap.geography.read import read_zones
+from synthmap.errors import ConfigurationError, NotFoundError, UnwritableError
 from synthmap.spec import Spec, read_spec
 
 _HEAD = "# Datasets of synthmap: where the spec of each lies. Written by `synthmap datasets add`; confidential.\n"
@@ -65,12 +64,16 @@ def register(registry: Path, id: str, spec: Path) -> Dataset:
         If the id or the spec breaks a rule, or the id belongs to another spec.
     GeographyError
         If the zones break a rule.
+    UnwritableError
+        If the registry cannot be written.
     """
     if not re.fullmatch(NAME, id):
         raise ConfigurationError(f"dataset ({id}) must match {NAME}: it becomes the start of its releases' ids")
     spec = spec.absolute()
     if not str(spec).isprintable():
         raise ConfigurationError(f"spec ({str(spec)!a}) must be a path of printable characters")
+    from synthmap.geography.read import read_zones  # libraries that a waiting worker does without
+
     found = read_spec(spec)
     zones = read_zones(found.zones)
     with locked(registry):
@@ -91,7 +94,7 @@ def locked(registry: Path) -> Iterator[None]:
         registry.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         lock = registry.with_name(registry.name + ".lock").open("w")
     except OSError as fault:
-        raise ConfigurationError(f"registry ({registry}) must be a writable file: {fault.strerror}") from None
+        raise UnwritableError(f"registry ({registry}) must be a writable file: {fault.strerror}") from None
     with lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
@@ -110,7 +113,7 @@ def write_privately(path: Path, text: str) -> None:
 
     Raises
     ------
-    ConfigurationError
+    UnwritableError
         If it cannot be written.
     """
     beside = path.with_name(f".{path.name}-{secrets.token_hex(8)}")
@@ -122,4 +125,4 @@ def write_privately(path: Path, text: str) -> None:
         beside.replace(path)
     except OSError as fault:
         beside.unlink(missing_ok=True)
-        raise ConfigurationError(f"registry ({path}) must be a writable file: {fault.strerror}") from None
+        raise UnwritableError(f"registry ({path}) must be a writable file: {fault.strerror}") from None

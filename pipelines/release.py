@@ -18,7 +18,7 @@ from pipelines.stage import StageError
 from pipelines.synthesize import draw
 from pipelines.tabulate import tabulate
 from synthmap.analysis.prior_table import open_prior_table, read_prior_table, refuse_confidential, write_prior_table
-from synthmap.errors import ConfidentialDataError, ConfigurationError, SynthmapError, VintageError
+from synthmap.errors import ConfidentialDataError, ConfigurationError, SynthmapError, UnwritableError, VintageError
 from synthmap.geography.read import read_zones
 from synthmap.geography.region import Region, make_region, write_region
 from synthmap.mechanism.dirichlet import TableLoss, loss
@@ -128,6 +128,16 @@ def plan(spec: Spec, *, scheduler: str = "processes", progress: Progress = quiet
 
 
 @contextmanager
+def _writing() -> Iterator[None]:
+    """Turn what a full disk causes in the driver into one error; tasks do so themselves."""
+    try:
+        yield
+    except OSError as fault:
+        why = fault.strerror or "the system refused"
+        raise UnwritableError(f"the files of a run must be writable: {why}; make room and run it again") from None
+
+
+@contextmanager
 def _prepared(
     spec: Spec, scheduler: str, progress: Progress, before_reading: Callable[[], None] = lambda: None
 ) -> Iterator[tuple[Client, Path, Region, list[Path]]]:
@@ -137,7 +147,7 @@ def _prepared(
             raise VintageError(
                 f"{table.path.name}: vintage ({table.vintage}) must be that of the zones ({spec.zones.vintage})"
             )
-    with scratch(spec.run.scratch) as directory, connect(scheduler) as client:
+    with _writing(), scratch(spec.run.scratch) as directory, connect(scheduler) as client:
         progress("zones", 0, 1)
         region = make_region(read_zones(spec.zones))
         refuse_confidential(spec)

@@ -27,6 +27,12 @@ class WorkerSettings(BaseSettings):
     grace_seconds: float = Field(
         default=20.0, ge=0, le=3_600, description="A process that is stopped has so long to clean up."
     )
+    job_hours: float = Field(
+        default=24.0, gt=0, le=8_760, description="A job that takes longer hangs: it is stopped and fails."
+    )
+    keep_days: float = Field(
+        default=90.0, gt=0, le=36_500, description="Jobs that ended so long ago are forgotten; the newest 1000 never."
+    )
     poll_seconds: float = Field(default=2.0, gt=0, le=3_600, description="How often an idle worker looks for jobs.")
 
 

@@ -15,6 +15,7 @@ from typing import TypeVar
 from pipelines.child import Child
 from pipelines.jobs.order import Order
 from pipelines.jobs.published import published
+from pipelines.leftovers import clear_dead_runs, clear_exports, clear_old_jobs
 from pipelines.settings import WorkerSettings
 from synthmap.catalog import claims
 from synthmap.catalog.claims import Claim, ClaimLostError, Watch
@@ -26,6 +27,8 @@ from synthmap.errors import CatalogError, LedgerError, ReleaseError
 R = TypeVar("R")
 BEATS = 6  # signs of life in a lease: several may fail before anybody takes the job over
 REPORT_SECONDS = 1.0  # news are written to the catalog at most so often
+OVERDUE = "it took longer than the worker allows; its operator finds more in the log of the worker"
+CLEAR_SECONDS = 3_600.0  # what dead runs left is looked for so often, beside after every job
 
 
 class Worker:
@@ -46,6 +49,7 @@ class Worker:
         self.catalog = open_catalog(database)
         self._database, self._store, self._scheduler, self._settings = database, store.absolute(), scheduler, settings
         self._stopping = False
+        self._cleared: float | None = None
         self._woken, self._wake = os.pipe()
         self.ended: Counter[str] = Counter()
 
@@ -64,6 +68,7 @@ class Worker:
         lease = self._settings.lease_seconds
         with self._signals():
             while not self._stopping:
+                self._clear_away()
                 try:
                     found = claims.claim(self.catalog, lease_seconds=lease) or watch.take_over(lease_seconds=lease)
                 except CatalogError as fault:
@@ -91,10 +96,26 @@ class Worker:
         except (ClaimLostError, CatalogError) as fault:
             self._log(f"{about}: {fault}")
             return
+        finally:
+            self._clear_away(after=True)
         self.ended[state] += 1
         self._log(f"{about}: {state}")
         if state in (State.FAILED, State.DISMISSED) and claim.job.process == "release":
             self._refund(claim, about)
+
+    def _clear_away(self, *, after: bool = False) -> None:
+        """Remove what is left of dead runs `after` a job, and now and then; see `pipelines.leftovers`."""
+        due = self._cleared is None or time.monotonic() >= self._cleared + CLEAR_SECONDS
+        try:
+            if due or after:
+                clear_dead_runs(self._store, self._settings.registry, self._log)
+            if due:
+                self._cleared = time.monotonic()
+                clear_exports(self._store)
+                if gone := clear_old_jobs(self.catalog, self._settings.keep_days):
+                    self._log(f"{gone} jobs of long ago were forgotten")
+        except (CatalogError, OSError) as fault:
+            self._log(str(fault))
 
     def _refund(self, claim: Claim, about: str) -> None:
         """Take back what a job that ended paid, if nothing was drawn for it; from now on nothing can be."""
@@ -129,6 +150,9 @@ class Worker:
             self._log(f"{about}: its process ended with status {status}")
         if "result" in outcome:
             return self._patiently(lambda: claims.succeed(self.catalog, claim, outcome["result"]))
+        if child.overdue:
+            self._log(f"{about}: stopped after {self._settings.job_hours:g} hours (job_hours)")
+            return self._patiently(lambda: claims.fail(self.catalog, claim, OVERDUE))
         if outcome and not outcome["again"]:
             return self._patiently(lambda: claims.fail(self.catalog, claim, outcome["message"]))
         lost = not self._stopping
@@ -154,15 +178,16 @@ class Worker:
         usual = min(self._settings.lease_seconds / BEATS, self._settings.poll_seconds)
         stop, deadline = False, float("inf")
         told, shown = time.monotonic(), ("", 0)
-        due = told + usual
-        while child.listen(min(due, deadline) - time.monotonic(), self._woken):
+        due, limit = told + usual, told + 3_600 * self._settings.job_hours
+        while child.listen(min(due, deadline, limit) - time.monotonic(), self._woken):
             self._drain()
             moment = time.monotonic()
             if moment >= deadline:
                 return 0.0
-            if (stop or self._stopping) and deadline == float("inf"):
+            if (stop or self._stopping or moment >= limit) and deadline == float("inf"):
+                child.overdue = not (stop or self._stopping)
                 child.terminate()
-                deadline = moment + self._settings.grace_seconds
+                deadline, limit = moment + self._settings.grace_seconds, float("inf")
             if (child.stage, child.percent) != shown:
                 due = min(due, told + REPORT_SECONDS)
             if moment >= due:

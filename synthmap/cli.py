@@ -3,8 +3,6 @@
 import json
 import signal
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -13,7 +11,7 @@ import typer
 
 from synthmap import __version__
 from synthmap.commands import audit, datasets, export, keys, ledger, metrics, serving, statement, up
-from synthmap.commands.shared import AsJson, Database, Scheduler
+from synthmap.commands.shared import AsJson, Database, Scheduler, progress_bars
 from synthmap.commands.shared import show as _print
 from synthmap.errors import ConfigurationError, SynthmapError
 
@@ -53,6 +51,8 @@ def main() -> None:
         text = str(fault)
     except KeyboardInterrupt:
         text = "interrupted; nothing was published"
+    except OSError as fault:
+        text = f"{fault.filename or 'a file'} must be usable: {fault.strerror or 'the system refused'}"
     except Exception as fault:
         if not hasattr(fault, "format_message"):  # a usage error of click, which typer carries inside
             raise
@@ -67,30 +67,6 @@ def _interrupt(*_: object) -> None:
     raise KeyboardInterrupt
 
 
-@contextmanager
-def _progress() -> Iterator[Callable[[str, int, int], None]]:
-    """Yield a callback that draws progress bars on stderr, where that is a terminal."""
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
-    columns = (
-        TextColumn("{task.description:<8}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-    )
-    console = Console(stderr=True)
-    with Progress(*columns, console=console, disable=not console.is_terminal) as bars:
-        known: dict[str, Any] = {}
-
-        def show(stage: str, done: int, total: int) -> None:
-            if stage not in known:
-                known[stage] = bars.add_task(stage, total=total)
-            bars.update(known[stage], completed=done, total=total)
-
-        yield show
-
-
 def _version(wanted: bool) -> None:
     if wanted:
         typer.echo(f"synthmap {__version__}")
@@ -99,11 +75,16 @@ def _version(wanted: bool) -> None:
 
 @app.callback()
 def _options(
+    context: typer.Context,
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
     """Publish who commutes from where to where without giving anyone away."""
+    if context.invoked_subcommand != "serve":  # what a killed run left in the usual place is confidential
+        from synthmap.release.store import sweep_scratch
+
+        sweep_scratch(None)
 
 
 @app.command()
@@ -118,7 +99,7 @@ def sample(
     """Write a made-up region: zones, a confidential table and a spec to release it with."""
     from synthmap.confidential.sample import write_sample
 
-    with _progress() as show:
+    with progress_bars() as show:
         found = write_sample(
             directory,
             workers=workers,
@@ -231,7 +212,7 @@ def plan(path: SpecPath, scheduler: Scheduler = "processes", as_json: AsJson = F
     from synthmap.spec import read_spec
 
     spec = read_spec(path)
-    with _progress() as show:
+    with progress_bars() as show:
         found = pipeline.plan(spec, scheduler=scheduler, progress=show)
     values = {
         "epsilon": found.promise.epsilon,
@@ -277,7 +258,7 @@ def release(
     from synthmap.spec import read_spec
 
     spec = read_spec(path)
-    with _progress() as show:
+    with progress_bars() as show:
         if dataset is not None:
             chosen = spec.model_copy(update={"store": store or spec.store})
             found = ledger.paid(chosen, dataset, database, registry, scheduler=scheduler, progress=show)
@@ -367,7 +348,7 @@ def demo(
     from synthmap.spec import read_spec
 
     region = directory / "region"
-    with _progress() as show:
+    with progress_bars() as show:
         if not (region / "spec.toml").exists():
             write_sample(
                 region,

@@ -50,6 +50,10 @@ class ReleaseError(SynthmapError):
     """A release cannot be written or read."""
 
 
+class UnwritableError(ReleaseError):
+    """Files cannot be written: a disk is full, or a directory is not the user's. It may pass."""
+
+
 class ReleaseNotFoundError(ReleaseError):
     """There is no release at the place named."""
 

@@ -3,12 +3,11 @@
 from typing import Any
 
 from pipelines.jobs.order import Order, Progress
+from pipelines.leftovers import EXPORTS
 from synthmap.catalog.claims import Claim
 from synthmap.catalog.database import Catalog
 from synthmap.errors import NotFoundError, QueryError
 from synthmap.published.store import ReleaseStore
-
-DIRECTORY = ".exports"  # where the service looks for them
 
 
 def run(order: Order, claim: Claim, catalog: Catalog, progress: Progress) -> dict[str, Any]:
@@ -22,5 +21,5 @@ def run(order: Order, claim: Claim, catalog: Catalog, progress: Progress) -> dic
         raise QueryError(str(fault)) from None
     for done, name in enumerate(files):
         progress("export", done, len(files))
-        export(opened, place(order.store / DIRECTORY, opened), name)
+        export(opened, place(order.store / EXPORTS, opened), name)
     return {"release": opened.id, "files": files}

@@ -28,6 +28,7 @@ _TEXTS: tuple[tuple[type[errors.SynthmapError], str], ...] = (
     (errors.NotFoundError, "the dataset must be in the registry of the worker; its operator adds it"),
     (errors.QueryError, "an input must be one of those that the process offers"),
 )
+_PASSING = (OSError, MemoryError, StageError, errors.UnwritableError, errors.CatalogError, ClaimLostError)
 _OTHER = "it could not be carried out; the operator finds why in the log of the worker"
 
 
@@ -41,4 +42,4 @@ def may_pass(fault: BaseException) -> bool:
 
     A claim that was lost is somebody else's to end; whether it was dismissed shows when the job is given back.
     """
-    return isinstance(fault, (OSError, MemoryError, StageError, errors.CatalogError, ClaimLostError))
+    return isinstance(fault, _PASSING)

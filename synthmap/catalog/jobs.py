@@ -8,7 +8,7 @@ from enum import StrEnum
 from hashlib import sha256
 from typing import Any
 
-from sqlalchemy import select
+from sqlalchemy import delete, select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
@@ -19,6 +19,7 @@ from synthmap.catalog.tables import JobRow
 from synthmap.errors import JobFinishedError, NotFoundError, QueryError, RepeatedError
 from synthmap.release.store import new_release_id
 
+KEPT = 1000  # jobs that are never forgotten: the newest
 _ID = re.compile(r"[0-9a-f]{32}")
 
 
@@ -30,6 +31,9 @@ class State(StrEnum):
     SUCCESSFUL = "successful"
     FAILED = "failed"
     DISMISSED = "dismissed"
+
+
+FINAL = (State.SUCCESSFUL, State.FAILED, State.DISMISSED)
 
 
 @dataclass(frozen=True)
@@ -201,6 +205,22 @@ def dismiss(catalog: Catalog, id: str) -> Job:
         row.updated = now()
         session.flush()
         return job_of(row)
+
+
+def forget_jobs(catalog: Catalog, *, ended_before: datetime) -> int:
+    """Return how many jobs were deleted: those that ended before a moment, but never the newest `KEPT`.
+
+    A job that is deleted no longer answers to its owner's name for the request. The newest stay whatever the time is,
+    so that a clock that jumps makes no request that is sent again a new job.
+    """
+    with catalog.write() as session:
+        newest = session.scalar(select(JobRow.number).order_by(JobRow.number.desc()).limit(1).offset(KEPT - 1))
+        if newest is None:
+            return 0
+        old = delete(JobRow).where(
+            JobRow.number < newest, JobRow.state.in_(FINAL), JobRow.finished < ended_before
+        )  # fmt: skip
+        return session.connection().execute(old).rowcount
 
 
 def now() -> datetime:

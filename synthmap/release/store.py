@@ -18,7 +18,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import BinaryIO
 
-from synthmap.errors import ReleaseError
+from synthmap.errors import ReleaseError, UnwritableError
 
 _PARTIAL = ".partial-"
 _SCRATCH = "synthmap-scratch-"
@@ -67,7 +67,7 @@ def withdraw(store: Path, release: str) -> None:
                 except FileNotFoundError:
                     continue  # published, or gone by itself
                 except OSError as fault:
-                    raise ReleaseError(f"store ({store}) must be a writable directory: {fault.strerror}") from None
+                    raise UnwritableError(f"store ({store}) must be a writable directory: {fault.strerror}") from None
 
 
 @contextmanager
@@ -86,6 +86,16 @@ def scratch(root: Path | None) -> Iterator[Path]:
         yield directory
 
 
+def sweep_scratch(root: Path | None) -> None:
+    """Remove the confidential scratch directories that killed runs left in `root` (see `scratch`), if it is there."""
+    sweep(Path(tempfile.gettempdir()) if root is None else root, _SCRATCH)
+
+
+def sweep_store(store: Path) -> None:
+    """Remove what killed runs have not published in `store`."""
+    sweep(store, _PARTIAL)
+
+
 @contextmanager
 def _working_directory(place: Path, what: str, prefix: str, name: str) -> Iterator[Path]:
     """Yield a new directory of mode 0700 in `place`, locked while the process works in it."""
@@ -97,7 +107,7 @@ def _working_directory(place: Path, what: str, prefix: str, name: str) -> Iterat
         held = hold(lock)
         directory.mkdir(mode=0o700)
     except OSError as fault:
-        raise ReleaseError(f"{what} ({place}) must be a writable directory: {fault.strerror}") from None
+        raise UnwritableError(f"{what} ({place}) must be a writable directory: {fault.strerror}") from None
     with held:
         try:
             yield directory

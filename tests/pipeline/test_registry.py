@@ -9,7 +9,7 @@ import pytest
 
 from pipelines.registry import read_registry, register, registered_spec
 from synthmap.catalog.datasets import Dataset
-from synthmap.errors import ConfigurationError, GeographyError, NotFoundError
+from synthmap.errors import ConfigurationError, GeographyError, NotFoundError, UnwritableError
 
 
 @pytest.fixture
@@ -91,7 +91,7 @@ def test_an_unknown_dataset_is_not_found(registry):
 
 def test_a_place_that_cannot_be_written_is_one_clear_error(spec_path, tmp_path):
     (tmp_path / "file").touch()
-    with pytest.raises(ConfigurationError, match="writable"):
+    with pytest.raises(UnwritableError, match="writable"):
         register(tmp_path / "file" / "registry.toml", "x", spec_path())
 
 

@@ -3,11 +3,13 @@
 import json
 import re
 import threading
+from datetime import timedelta
 
 import pytest
 
+from synthmap.catalog import jobs as module
 from synthmap.catalog.claims import claim, fail, succeed
-from synthmap.catalog.jobs import State, dismiss, find_job, list_jobs, submit
+from synthmap.catalog.jobs import State, dismiss, find_job, forget_jobs, list_jobs, now, submit
 from synthmap.errors import JobFinishedError, NotFoundError, QueryError, RepeatedError
 
 WEIRD = ["", "x", "0" * 31, "0" * 33, "g" * 32, "0" * 31 + "\n", "' or 1=1 --", "\x00" * 32, "é", "\ud800", "%" * 32]
@@ -181,3 +183,14 @@ def test_requests_that_race_under_one_name_are_one_job(ready):
         thread.join()
     assert len(found) == 5
     assert len(set(found)) == 1
+
+
+def test_jobs_of_long_ago_are_forgotten_but_never_the_newest_nor_one_that_goes_on(ready, asked, monkeypatch):
+    monkeypatch.setattr(module, "KEPT", 2)
+    jobs = [asked() for _ in range(5)]
+    for job in (jobs[0], jobs[2], jobs[3]):
+        dismiss(ready, job.id)
+    assert forget_jobs(ready, ended_before=now() - timedelta(days=1)) == 0
+    assert forget_jobs(ready, ended_before=now() + timedelta(days=36_500)) == 2  # a clock that jumped
+    assert [job.id for job in list_jobs(ready, limit=9)] == [jobs[i].id for i in (4, 3, 1)]
+    assert forget_jobs(ready, ended_before=now() + timedelta(days=1)) == 0
