@@ -63,7 +63,8 @@ ROUTES = (
 def create_app(settings: ServiceSettings) -> FastAPI:
     """Return the service over the store and catalog that `settings` name."""
     releases, catalog = ReleaseStore(settings.store), open_catalog(settings.catalog_url)
-    service = Service(settings, releases, catalog, Readiness(releases, catalog), Meters())
+    readiness = Readiness(releases, catalog, settings.tile_features_maximum)
+    service = Service(settings, releases, catalog, readiness, Meters())
     app = FastAPI(
         title="synthmap",
         version=__version__,

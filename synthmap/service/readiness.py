@@ -6,6 +6,8 @@ import time
 import structlog
 
 from synthmap.catalog.database import Catalog
+from synthmap.errors import ReleaseCorruptError, ReleaseNotFoundError
+from synthmap.published.first_view import first_view
 from synthmap.published.store import ReleaseStore
 
 _KEPT_SECONDS = 1.0  # however often it is asked, the catalog is asked no more often
@@ -15,8 +17,8 @@ _log = structlog.get_logger()
 class Readiness:
     """What `/readyz` tells. Safe to share between threads."""
 
-    def __init__(self, releases: ReleaseStore, catalog: Catalog) -> None:
-        self._releases, self._catalog = releases, catalog
+    def __init__(self, releases: ReleaseStore, catalog: Catalog, tile_features: int) -> None:
+        self._releases, self._catalog, self._tile_features = releases, catalog, tile_features
         self._opened = threading.Event()
         self._stopped = threading.Event()
         self._asking = threading.Lock()
@@ -63,3 +65,15 @@ class Readiness:
         self._opened.set()
         seconds = round(time.monotonic() - started, 3)
         _log.info("releases opened", releases=len(names), damaged=damaged, seconds=seconds)
+        self._look()
+
+    def _look(self) -> None:
+        """Read what a first look at the newest whole release needs; requests are answered meanwhile."""
+        for *_, name in self._releases.dated():
+            if self._stopped.is_set():
+                return
+            try:
+                first_view(self._releases.open(name), self._tile_features)
+            except (ReleaseCorruptError, ReleaseNotFoundError):
+                continue  # whoever asks for it is told
+            return

@@ -8,6 +8,15 @@ def test_a_service_over_a_store_is_alive_and_ready(client):
     wait_for(lambda: client.get("/readyz").json() == {"status": "ready"})  # its releases are opened beside the serving
 
 
+def test_the_newest_release_is_read_beforehand(make_client, store):
+    client = make_client()
+    releases = client.app.state.service.releases
+    newest = releases.dated()[0][-1]
+    wait_for(lambda: client.get("/readyz").status_code == 200)
+    etag = releases.open(newest).etag
+    wait_for(lambda: (etag, "tiles", "ladder") in releases.memory)
+
+
 def test_without_a_store_it_is_alive_but_not_ready(make_client, tmp_path):
     client = make_client(store=tmp_path / "none")
     assert client.get("/healthz").status_code == 200

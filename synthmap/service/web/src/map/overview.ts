@@ -4,7 +4,7 @@ import type { Levels } from "../types";
 import type { End, View } from "../view";
 import type { Drawn } from "./flows";
 
-/** Units in view at most: more flows between more places are a tangle. */
+/** Units in view at most: more flows between more places are a tangle. What the service reads beforehand fits it. */
 const UNITS = 150;
 
 interface Answer {
