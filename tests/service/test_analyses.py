@@ -4,6 +4,7 @@ import csv
 import io
 import json
 
+import numpy as np
 import polars as pl
 import pytest
 import shapely
@@ -169,6 +170,27 @@ def test_a_drawn_area_answers_as_the_same_zones_do(client, ask, made_up, store, 
     assert body["rows"] == ask(name, **area_query(name, counties)).json()["rows"]
     assert "internal point" in body["areas"][0]["rule"]
     assert body["areas"][0]["geometry"]["type"] in ("Polygon", "MultiPolygon")
+
+
+def test_expected_errors_are_of_the_size_of_real_ones(client, made_up, store):
+    """The table that the release was drawn from is made up, so here it may be looked at."""
+    truth = pl.read_parquet(store.parent / "region" / "od.parquet").with_columns(pl.col("count").cast(pl.Int64))
+    zones = pl.read_parquet(store / made_up / "zones.parquet", columns=["id", "tract", "blockgroup"])
+    off: dict[str, list[float]] = {"living": [], "live_and_work": []}
+    for level in ("tract", "blockgroup"):
+        table = truth.join(zones.select(origin="id", home=level), on="origin", how="left")
+        table = table.join(zones.select(destination="id", work=level), on="destination")
+        for unit in zones[level].drop_nulls().unique().sort()[:25]:
+            query = {"zone": unit, "level": level}
+            rows = client.get(f"/releases/{made_up}/analyses/inflow-outflow", params=query).json()["rows"]
+            here = table.filter(pl.col("home") == unit)
+            real = {"living": here["count"].sum(), "live_and_work": here.filter(pl.col("work") == unit)["count"].sum()}
+            for row in rows:
+                if row["figure"] in real and row["workers"] > 0:
+                    off[row["figure"]].append((row["workers"] - real[row["figure"]]) / row["expected_error"])
+    for one in off.values():
+        assert len(one) > 8
+        assert 0.2 < np.sqrt(np.mean(np.square(one))) < 3
 
 
 def test_the_area_itself_can_be_asked_for(client, ask, made_up, odd):
