@@ -1,7 +1,6 @@
 """The key that a request was sent with: as Bearer, as the password of Basic, or as ``?token=``."""
 
 import base64
-import binascii
 from urllib.parse import parse_qsl
 
 from starlette.types import Scope
@@ -27,7 +26,7 @@ def _secret(authorization: bytes) -> str:
     if scheme.lower() == "basic":
         try:
             pair = base64.b64decode(rest.strip(), validate=True).decode(errors="replace")
-        except binascii.Error:
+        except ValueError:  # not Base64, or not even ASCII
             return UNREADABLE
         return pair.partition(":")[2]
     return UNREADABLE

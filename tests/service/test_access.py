@@ -131,7 +131,8 @@ def test_several_keys_must_be_the_same(client):
 @pytest.mark.parametrize(
     "authorization",
     ["", " ", "Bearer", "Bearer ", "Basic", "Basic !!!", "Basic Og==", "Basic bm9jb2xvbg==", "Basic /w==", "Digest x=y",
-     "smk_0123456789abcdef_x", "Bearer smk_0123456789abcdef_" + "x" * 43, "Bearer " + "x" * 9000, b"Bearer \xff\xfe"],
+     "smk_0123456789abcdef_x", "Bearer smk_0123456789abcdef_" + "x" * 43, "Bearer " + "x" * 9000, b"Bearer \xff\xfe",
+     b"Basic \xe9\xff"],
 )  # fmt: skip
 def test_what_is_no_key_opens_nothing_not_even_what_anyone_may_read(client, authorization):
     for path in ("/processes", "/jobs"):
