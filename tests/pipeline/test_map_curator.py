@@ -56,10 +56,12 @@ def test_a_curator_publishes_a_release_and_watches_it(chrome, running, tmp_path)
         unfold(page, "Key and publishing")
         with ignoring(page, "401"):
             enter(page, "smk_wrong")
-            page.get_by_text("not one of the service's").first.wait_for()
+            page.locator(".status", has_text="not one of the service's, or was revoked").wait_for()
+            page.get_by_label("Key", exact=True).wait_for()
         browser.picture(page, "curator-wrong-key", tmp_path)
         enter(page, key)
         page.get_by_role("button", name="Publish a release").wait_for()
+        assert page.locator(".status .failed").count() == 0
         assert key not in page.url
         page.get_by_label("Privacy loss ε").fill("2")
         page.get_by_label("Title", exact=True).fill("Made on the map <b>")

@@ -35,6 +35,17 @@ def test_a_release_is_shown_and_another_can_be_chosen(shown, made_up, odd, tmp_p
     assert "Live here" in page.locator("[data-legend=circles]").inner_text()
 
 
+ORDER = """() => ['.over', '.status', '.maplibregl-ctrl-top-left', '.maplibregl-ctrl-top-right']
+    .map((one) => Number(getComputedStyle(document.querySelector(one)).zIndex) || 0)"""
+
+
+def test_legend_and_messages_lie_above_what_is_drawn(shown, made_up):
+    page = shown(made_up)
+    over, messages, *drawn = page.evaluate(ORDER)  # the layer of flows is among the map's controls
+    assert messages > over > max(drawn)
+    assert max(drawn) > 0
+
+
 def test_the_legend_matches_the_circles_that_are_drawn(shown, odd, tmp_path):
     page = shown(odd, flows=0, at=at(2.75, 48.05))  # in the middle of the zone 001, where 45 work
     sizes = {}

@@ -44,6 +44,7 @@ export class Session {
     read: (store: Store, status: Status, into: HTMLElement) => Promise<void>;
   }[];
   #shown = "";
+  #turn = 0;
 
   constructor(
     parts: Frame,
@@ -124,11 +125,16 @@ export class Session {
       await this.start();
       return;
     }
+    this.#turn += 1;
+    const turn = this.#turn;
     try {
-      this.#releases = (await json<{ releases: Release[] }>(["releases"])).releases;
-      this.#releasePanel.draw(this.#releases, this.#current);
+      const { releases } = await json<{ releases: Release[] }>(["releases"]);
+      if (turn !== this.#turn) return;
+      this.#releases = releases;
+      this.#releasePanel.draw(releases, this.#current);
+      this.status.done("releases");
     } catch (fault) {
-      this.status.fail("releases", words(fault), () => void this.#renew());
+      if (turn === this.#turn) this.status.fail("releases", words(fault), () => void this.#renew());
     }
   }
 
