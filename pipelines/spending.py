@@ -8,6 +8,7 @@ from typing import Any
 
 from pipelines.release import Released, release
 from pipelines.seal import Seal, check_goes_on
+from pipelines.unfinished import Unfinished, begun
 from synthmap.catalog.account import Account
 from synthmap.catalog.database import Catalog
 from synthmap.catalog.datasets import find_dataset
@@ -15,8 +16,8 @@ from synthmap.catalog.entries import Adjacency, Charge, Kind, charge
 from synthmap.catalog.ledger import begin_drawing, read_account, refund, spend
 from synthmap.errors import ConfidentialDataError, ConfigurationError, LedgerError, SynthmapError
 from synthmap.privacy.rule import Rule
-from synthmap.release.manifest import Loss
-from synthmap.release.store import new_release_id
+from synthmap.release.manifest import MANIFEST, Loss, read_manifest
+from synthmap.release.store import new_release_id, sweep_scratch, sweep_store, withdraw
 from synthmap.spec import Spec
 
 
@@ -105,6 +106,9 @@ def _states(spec: Spec) -> list[tuple[int, ...]]:
 def release_and_pay(catalog: Catalog, registry: Path, dataset: str, spec: Spec, **options: Any) -> Released:
     """Return the release of `spec`, paid for by `dataset`; if it fails before anything is drawn, it is refunded.
 
+    A run that died, or failed after it drew, is gone on with by the next one of the same spec: it makes the same
+    release and pays nothing more. If it had published, that release is returned.
+
     Parameters
     ----------
     **options
@@ -118,13 +122,37 @@ def release_and_pay(catalog: Catalog, registry: Path, dataset: str, spec: Spec, 
         As `Spending` and `pipelines.release.release`.
     """
     find_dataset(catalog, dataset)
-    name = new_release_id(spec.name)
+    with begun(registry, dataset, spec) as unfinished:
+        if unfinished.again and (made := _published(catalog, dataset, spec, unfinished)) is not None:
+            return made
+        try:
+            found = _paid_release(catalog, registry, dataset, spec, unfinished.name, **options)
+        except BaseException:
+            with suppress(SynthmapError):
+                refund(catalog, dataset, unfinished.name)
+                unfinished.ended = unfinished.name not in read_account(catalog, dataset).losses
+            raise
+        unfinished.ended = True
+        return found
+
+
+def _paid_release(catalog: Catalog, registry: Path, dataset: str, spec: Spec, name: str, **options: Any) -> Released:
     paying = Spending(catalog, registry, dataset, spec)
-    try:
-        return release(
-            spec, name=name, before_reading=paying.before_reading, before_drawing=paying.before_drawing, **options
-        )
-    except BaseException:
-        with suppress(SynthmapError):
-            refund(catalog, dataset, name)
-        raise
+    return release(
+        spec, name=name, before_reading=paying.before_reading, before_drawing=paying.before_drawing, **options
+    )
+
+
+def _published(catalog: Catalog, dataset: str, spec: Spec, unfinished: Unfinished) -> Released | None:
+    """Return the release that a dead run had published; else None, and a name under which it can be made."""
+    withdraw(spec.store, unfinished.name)
+    sweep_store(spec.store)
+    sweep_scratch(spec.run.scratch)
+    path = spec.store / unfinished.name
+    if (path / MANIFEST).exists():
+        unfinished.ended = True
+        return Released(unfinished.name, path, read_manifest(path), 0.0)
+    entries = read_account(catalog, dataset).entries
+    if any(entry.body.kind is Kind.REFUND and entry.body.name == unfinished.name for entry in entries):
+        unfinished.rename(new_release_id(spec.name))
+    return None

@@ -107,6 +107,8 @@ def _working_directory(place: Path, what: str, prefix: str, name: str) -> Iterat
         held = hold(lock)
         directory.mkdir(mode=0o700)
     except OSError as fault:
+        with suppress(OSError):
+            lock.unlink()
         raise UnwritableError(f"{what} ({place}) must be a writable directory: {fault.strerror}") from None
     with held:
         try:
