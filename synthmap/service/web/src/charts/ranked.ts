@@ -16,7 +16,7 @@ export interface Bar extends Figure {
 
 /** Ranked bars as a table: the length tells workers, a whisker the expected error; noise is pale. */
 export function ranked(caption: string, bars: Bar[]): HTMLElement {
-  const most = Math.max(1, ...bars.map((one) => Math.abs(one.workers)));
+  const most = Math.max(1, ...bars.map((one) => Math.abs(one.workers) + one.expected_error));
   const rows = bars.map((one) => {
     const bar = h("span", { class: `bar ${one.trust}${one.workers < 0 ? " negative" : ""}` });
     bar.style.width = `${(100 * Math.abs(one.workers)) / most}%`;

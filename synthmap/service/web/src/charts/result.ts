@@ -59,6 +59,11 @@ export function picture(analysis: Analysis): HTMLElement {
       );
       return h("div", {}, radial(analysis), ranked("Without direction, and all", bars(rest)));
     }
+    case "destinations":
+    case "origins": {
+      const units = analysis.rows.filter((row) => row.group === "unit"); // beside their total they would be slivers
+      return ranked("Workers, with the expected error", bars(units));
+    }
     default:
       return ranked("Workers, with the expected error", bars(analysis.rows));
   }
