@@ -95,9 +95,13 @@ def read_content(
     with readable(path):
         if is_csv(path):
             return Content(_csv(path, columns))
-        if is_parquet(path):
-            return _parquet(path, columns, geometry=geometry)
-        return _layer(path, layer, columns, geometry=geometry)
+        found = (
+            _parquet(path, columns, geometry=geometry)
+            if is_parquet(path)
+            else _layer(path, layer, columns, geometry=geometry)
+        )
+        found.table.validate(full=True)  # neither library looks whether text is UTF-8
+        return found
 
 
 def _csv(path: Path, columns: list[str]) -> pa.Table:

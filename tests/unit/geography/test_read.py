@@ -328,3 +328,20 @@ def test_a_truncated_gzip(tmp_path):
     (tmp_path / "z.csv.gz").write_bytes(gzip.compress(b"code,lon,lat\n") + whole[: len(whole) // 2])
     with pytest.raises(GeographyError, match="must be a readable file"):
         read_zones(ZonesSpec(path=tmp_path / "z.csv.gz", **COLUMNS))
+
+
+@pytest.mark.parametrize("name", ["zones.parquet", "zones.geojson"])
+def test_text_that_is_not_utf8_is_refused_also_where_no_library_looks(tmp_path, name):
+    columns = {"code": ["001", "002"], "county": ["a1", "a2"]}
+    if name.endswith("parquet"):
+        values = pa.table({**columns, "lon": [1.0, 2.0], "lat": [50.0, 50.0]})
+        pq.write_table(values, tmp_path / name, compression="none", use_dictionary=False, write_statistics=False)
+        options = {"longitude": "lon", "latitude": "lat"}
+    else:
+        gpd.GeoDataFrame(columns, geometry=[box(0, 50, 1, 51), box(1, 50, 2, 51)], crs=4326).to_file(tmp_path / name)
+        options = {}
+    data = (tmp_path / name).read_bytes()
+    assert b"a1" in data
+    (tmp_path / name).write_bytes(data.replace(b"a1", b"\xe11"))
+    with pytest.raises(GeographyError, match="text in UTF-8"):
+        read_zones(ZonesSpec(path=tmp_path / name, id="code", levels=["county"], vintage="2020", **options))
