@@ -78,7 +78,7 @@ class Account:
         if self.budget is None:
             return 0.0, 0.0
         left = [max(Fraction(0), most - spent) for most, spent in zip(self.budget, self.spent, strict=True)]
-        return -round_up(-left[0]), -round_up(-left[1])
+        return 0.0 - round_up(-left[0]), 0.0 - round_up(-left[1])  # never -0.0
 
     @property
     def adjacency(self) -> Adjacency | None:

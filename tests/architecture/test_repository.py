@@ -3,6 +3,7 @@
 import re
 import shutil
 import subprocess
+import tomllib
 
 import pytest
 
@@ -68,6 +69,17 @@ def test_other_paths_are_no_fault(text):
 def test_a_package_index_would_be_noticed():
     for text in ("https://pypi" + ".org/x", "pip --index" + "-url=x", "http://host:1/sim" + "ple/"):
         assert INDEX.search(text.encode())
+
+
+def test_every_extra_that_users_are_told_to_install_is_there(files, repository):
+    extras = tomllib.loads((repository / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    told = {
+        name
+        for path in files
+        for words in re.findall(rb"synthmap\[([a-z,]+)\]", path.read_bytes())
+        for name in words.decode().split(",")
+    }
+    assert {"metrics", "postgres", "service"} <= told <= set(extras)
 
 
 def test_no_file_is_large(files, repository):

@@ -68,7 +68,8 @@ def test_what_would_pass_the_budget_is_refused_and_leaves_no_entry(funded, epsil
     with pytest.raises(BudgetExceededError, match="must be at most what is left"):
         pay(funded, charge=loss(epsilon, delta))
     assert len(read_account(funded, DATA).entries) == 1
-    pay(funded, charge=loss(4.0, 1e-5))
+    spent = pay(funded, charge=loss(4.0, 1e-5))
+    assert str(spent.left[0]) == "0.0"  # not -0.0, which a page would show
     with pytest.raises(BudgetExceededError):
         pay(funded, "r2", loss(1e-6))
 
