@@ -12,7 +12,7 @@ import pytest
 from invariants import finished_once, left, published, spent_on
 from waiting import wait_for
 
-CHUNKS = 10  # spread over the processes that run the tests
+CHUNKS = 10  # spread over the processes that run the tests; what is asserted below adds up to more than 200 deaths
 
 
 def survives(forks, site, asked, **fault):
@@ -47,11 +47,11 @@ def walk(forks, site, who, numbers, *, both=False):
 @pytest.mark.parametrize("chunk", range(1, CHUNKS + 1))
 def test_job_and_worker_killed_at_every_step_of_the_job(forks, make_site, chunk):
     killed = walk(forks, make_site(), "job", itertools.count(chunk, CHUNKS), both=True)
-    assert len(killed) >= 10
+    assert len(killed) >= 12
 
 
 def test_a_job_killed_at_its_steps_is_tried_again_by_its_worker(forks, make_site):
-    assert len(walk(forks, make_site(), "job", itertools.count(2, 4))) >= 20
+    assert len(walk(forks, make_site(), "job", itertools.count(2, 4))) >= 27
 
 
 @pytest.mark.parametrize("both", [False, True], ids=["alone", "with its job"])

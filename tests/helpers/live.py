@@ -22,10 +22,17 @@ _HOP = {"connection", "keep-alive", "transfer-encoding", "content-length", "date
 @contextmanager
 def serving(store: Path, database: Path, **settings: object) -> Iterator[str]:
     """Yield the address of a service over `store`, without a slash at its end; stop it afterwards."""
+    with killable(store, database, database.with_suffix(".log"), **settings) as (address, _):
+        yield address
+
+
+@contextmanager
+def killable(store: Path, database: Path, log: Path, **settings: object) -> Iterator[tuple[str, subprocess.Popen]]:
+    """Yield the address of a service and its process; stop it afterwards, unless it is dead."""
     own = {"database": f"sqlite:///{database}", "requests_per_minute": 0} | settings
     environment = {f"SYNTHMAP_SERVICE_{name.upper()}": str(value) for name, value in own.items()}
-    with _running(["-c", SERVE, str(store)], database.with_suffix(".log"), environment, "/readyz") as address:
-        yield address
+    with _running(["-c", SERVE, str(store)], log, environment, "/readyz") as found:
+        yield found
 
 
 @dataclass(frozen=True)
@@ -44,19 +51,21 @@ class Proxy:
 @contextmanager
 def recording(behind: str, prefix: str, log: Path) -> Iterator[Proxy]:
     """Yield a proxy in front of the service at `behind`: it passes on what lies below a prefix, and takes that away."""
-    with _running([__file__, behind, prefix], log, {}, "/-ready") as address:
+    with _running([__file__, behind, prefix], log, {}, "/-ready") as (address, _):
         yield Proxy(address + prefix, log)
 
 
 @contextmanager
-def _running(words: list[str], log: Path, environment: dict[str, str], ready: str) -> Iterator[str]:
-    """Yield the address that a Python program tells, once it answers there; stop it afterwards."""
+def _running(
+    words: list[str], log: Path, environment: dict[str, str], ready: str
+) -> Iterator[tuple[str, subprocess.Popen]]:
+    """Yield the address that a Python program tells, once it answers there, and its process; stop it afterwards."""
     with log.open("wb") as out:
         process = subprocess.Popen(
             [sys.executable, *words], env=os.environ | environment, stdout=out, stderr=subprocess.STDOUT
         )
         try:
-            yield _address(process, log, ready)
+            yield _address(process, log, ready), process
         finally:
             process.terminate()
             try:
