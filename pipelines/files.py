@@ -7,14 +7,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from synthmap.geography.region import Region
-from synthmap.mechanism.dirichlet import SyntheticCounts
 from synthmap.mechanism.plan import Plan
+from synthmap.mechanism.table import SyntheticCounts
 
 ROW_GROUP = 131_072
 
 
 def write_part(path: Path, table: SyntheticCounts, region: Region, segments: tuple[str, ...]) -> None:
-    """Write a part of the OD table: origin, destination, count and segments, sorted by destination and origin."""
+    """Write a part of the OD table, sorted by destination and origin: those two, count, segments, interval of count."""
     order = np.lexsort([region.position[table.origin], region.position[table.destination]])
     workers = table.workers[order]
     columns = {
@@ -24,6 +24,8 @@ def write_part(path: Path, table: SyntheticCounts, region: Region, segments: tup
     }
     if segments:
         columns |= {name: workers[:, i] for i, name in enumerate(segments)}
+    if table.interval is not None:
+        columns |= {"low": table.interval[order, 0], "high": table.interval[order, 1]}
     pq.write_table(pa.table(columns), path, compression="zstd", row_group_size=ROW_GROUP)
 
 
@@ -53,10 +55,8 @@ def write_zones(path: Path, region: Region, *, elsewhere: bool) -> None:
     frame[columns].to_parquet(path, compression="zstd", row_group_size=ROW_GROUP)
 
 
-def write_plan(path: Path, plan: Plan, region: Region, segments: int) -> None:
+def write_plan(path: Path, plan: Plan, region: Region) -> None:
     """Write the plan, one row a destination in the order of ids: public, enough to certify the noise again."""
     table = plan.to_table()
-    table = table.set_column(0, "destination", region.names.take(pa.array(plan.destination))).append_column(
-        "prior_share", pa.array(plan.prior_share(segments))
-    )
+    table = table.set_column(0, "destination", region.names.take(pa.array(plan.destination)))
     pq.write_table(table, path, compression="zstd", row_group_size=ROW_GROUP)

@@ -15,8 +15,9 @@ from pipelines.tabulate import Tabulated
 from synthmap.analysis.prior_table import open_prior_table
 from synthmap.confidential.table import merge_duplicates
 from synthmap.geography.region import Region, open_region
-from synthmap.mechanism.dirichlet import Counts
-from synthmap.mechanism.plan import Plan, plan_destinations, settings_of
+from synthmap.mechanism.chosen import mechanism_of, plan_destinations
+from synthmap.mechanism.plan import Plan, PlanSettings, settings_of
+from synthmap.mechanism.table import Counts
 from synthmap.spec import Spec
 
 Rows = tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int64]]
@@ -65,7 +66,8 @@ def collect(
     ranks = region.rank_of_position[partition.first + np.flatnonzero(headcount)]
     starts = np.append(np.flatnonzero(np.diff(destination, prepend=-1)), destination.size)
     known, _ = open_prior_table(region_directory)
-    plan = plan_destinations(region, ranks.astype(np.int32), headcount[headcount > 0], settings_of(spec, region), known)
+    settings = settings_of(spec, region)
+    plan = plan_destinations(region, ranks.astype(np.int32), headcount[headcount > 0], settings, known)
     path = attempt(directory, "partition")
     pq.write_table(plan.to_table(), f"{path}-plan.parquet")
     np.save(f"{path}-first.npy", starts)
@@ -93,14 +95,11 @@ def _stack(rows: Sequence[Rows]) -> Rows:
     return np.concatenate(destination), np.concatenate(origin), np.concatenate(workers)
 
 
-def read_plan(path: Path) -> Plan:
-    """Return the plan of a partition."""
-    return Plan.from_table(pq.read_table(f"{path}-plan.parquet"))
-
-
-def read_plans(paths: Sequence[Path]) -> Plan:
-    """Return the plans of all partitions as one."""
-    return Plan.from_table(pa.concat_tables([pq.read_table(f"{path}-plan.parquet") for path in paths]))
+def read_plans(paths: Sequence[Path], settings: PlanSettings) -> Plan:
+    """Return the plans of partitions as one."""
+    tables = [pq.read_table(f"{path}-plan.parquet") for path in paths]
+    found: Plan = mechanism_of(settings).plan.from_table(pa.concat_tables(tables))
+    return found
 
 
 def read_counts(path: Path) -> Counts:

@@ -13,12 +13,11 @@ from pipelines.files import write_plan, write_zones
 from synthmap.compiled import SOURCES
 from synthmap.geography.region import Region
 from synthmap.geography.zones import ELSEWHERE
-from synthmap.kernels.bounded import KEEP_UNITS
-from synthmap.mechanism.dirichlet import TableLoss, loss
-from synthmap.mechanism.plan import Plan, PlanSettings
+from synthmap.mechanism.chosen import mechanism_of, promised
+from synthmap.mechanism.plan import Plan, PlanSettings, coarsening_of
+from synthmap.mechanism.table import TableLoss
 from synthmap.privacy.composition import jobs
 from synthmap.privacy.loss import ReplaceOrigin
-from synthmap.privacy.rule import Rule
 from synthmap.release import manifest as statement_of
 from synthmap.release.manifest import MANIFEST, Manifest
 from synthmap.release.statement_files import write_statement
@@ -49,13 +48,14 @@ def finish(
     region: Region,
     plan: Plan,
     settings: PlanSettings,
+    choice: str,
     source: statement_of.PriorSource | None,
     ready: Callable[[], None],
 ) -> tuple[Path, Manifest]:
     """Complete the release in `partial`, verify it, publish it if `ready` agrees; return its directory and manifest."""
     write_zones(partial / "zones.parquet", region, elsewhere=spec.outside == "elsewhere")
-    write_plan(partial / "plan.parquet", plan, region, settings.segments)
-    manifest = describe(spec, release, region, plan, settings, source, {})
+    write_plan(partial / "plan.parquet", plan, region)
+    manifest = describe(spec, release, region, plan, settings, choice, source, {})
     write_statement(partial, manifest)
     manifest = manifest.model_copy(update={"files": _records(partial)})
     (partial / MANIFEST).write_text(manifest.model_dump_json(indent=2) + "\n", encoding="utf-8")
@@ -78,6 +78,7 @@ def describe(
     region: Region,
     plan: Plan,
     settings: PlanSettings,
+    choice: str,
     source: statement_of.PriorSource | None,
     files: dict[str, statement_of.FileRecord],
 ) -> Manifest:
@@ -94,13 +95,13 @@ def describe(
         private=private,
         warning=_warning(private, source),
         segments=list(spec.segment_columns),
-        privacy=_privacy(spec, loss(plan, settings), plan, settings, source),
+        privacy=_privacy(spec, mechanism_of(settings).loss(plan, settings), plan, source),
         invariants=statement_of.Invariants(
             statements=["the number of workers at each destination is published exactly"],
             workers=int(plan.headcount.sum()),
             destinations=len(plan),
         ),
-        plan=summarise(spec, plan, settings),
+        plan=summarise(spec, plan, settings, choice),
         prior=statement_of.PriorSummary(
             formula="weight × (1 + distance_km/scale_km)^−power, great circle between internal points"
             + ("" if source is None else "; mixed with the public table named in source"),
@@ -109,6 +110,7 @@ def describe(
             power=settings.power,
             elsewhere_share=settings.elsewhere_share,
             strength=settings.strength,
+            strength_inside=settings.strength_inside,
             source=source,
         ),
         zones=statement_of.ZonesSummary(
@@ -149,14 +151,12 @@ def _weight_source(spec: Spec) -> str:
 
 def promise(spec: Spec) -> statement_of.Loss:
     """Return what a release of `spec` costs a worker at most, all jobs together."""
-    delta = 0.0 if spec.privacy.rule is Rule.PURE else spec.privacy.delta
+    delta = promised(spec)[1]
     epsilon, delta = jobs(spec.privacy.epsilon, delta, spec.privacy.max_jobs_per_worker)
     return statement_of.Loss(epsilon=epsilon, delta=delta)
 
 
-def _privacy(
-    spec: Spec, table: TableLoss, plan: Plan, settings: PlanSettings, source: statement_of.PriorSource | None
-) -> statement_of.Privacy:
+def _privacy(spec: Spec, table: TableLoss, plan: Plan, source: statement_of.PriorSource | None) -> statement_of.Privacy:
     """Return the promise."""
     held = spec.privacy.max_jobs_per_worker
     promised = promise(spec)
@@ -182,25 +182,19 @@ def _privacy(
             + (f", for all of up to {held} jobs of a worker together." if held > 1 else ".")
         ),
         adjacency=ReplaceOrigin(segments=segments).statement,
-        rule=settings.rule.value,
+        rule=table.rule.value,
         max_jobs_per_worker=held,
         certified_per_job=statement_of.Loss(epsilon=table.epsilon, delta=table.delta),
-        steps=statement_of.Steps(
-            resampling_epsilon=float((plan.epsilon - plan.epsilon_dropping).max()),
-            resampling_delta=float(plan.delta.max()),
-            dropping_epsilon=float(plan.epsilon_dropping.max()),
-            dropping_delta=0.0,
-        ),
+        steps=statement_of.Steps(**plan.steps()),
         dp=promised,
         pdp_cells=pdp,
         assumptions=assumptions,
     )
 
 
-def summarise(spec: Spec, plan: Plan, settings: PlanSettings) -> statement_of.PlanSummary:
+def summarise(spec: Spec, plan: Plan, settings: PlanSettings, choice: str) -> statement_of.PlanSummary:
     """Return the plan by class of public headcount."""
-    share = plan.prior_share(settings.segments)
-    alpha = plan.alpha()
+    share = plan.prior_share
     classes = []
     for low, high in _CLASSES:
         inside = (plan.headcount >= low) & (plan.headcount <= high)
@@ -214,21 +208,22 @@ def summarise(spec: Spec, plan: Plan, settings: PlanSettings) -> statement_of.Pl
                 destinations=int(inside.sum()),
                 workers=int(plan.headcount[inside].sum()),
                 cells_median=float(np.median(plan.cells[inside])),
-                alpha_smallest=float(alpha[inside].min()),
-                alpha_median=float(np.median(alpha[inside])),
-                alpha_largest=float(alpha[inside].max()),
+                **plan.noise(inside),
                 prior_share_mean=float(np.average(share[inside], weights=plan.headcount[inside])),
                 predicted_km_median=None if np.isnan(predicted) else float(predicted),
             )
         )
-    return statement_of.PlanSummary(
-        mechanism="dirichlet",
-        coarsening=spec.plan.coarsening,
-        finest=spec.plan.finest or "",
-        cells=str(spec.plan.cells),
-        keep=str(spec.plan.keep),
-        keep_smallest=float(plan.keep_units.min() / KEEP_UNITS),
-        synthetic_size_rule="m(d) = n(d)",
-        prior_share_mean=float(np.average(share, weights=plan.headcount)),
-        classes=classes,
+    return statement_of.PlanSummary.model_validate(
+        {
+            "mechanism": mechanism_of(settings).name,
+            "choice": choice,
+            "coarsening": coarsening_of(spec),
+            "finest": spec.plan.finest or "",
+            "cells": str(spec.plan.cells),
+            "keep": str(spec.plan.keep),
+            "synthetic_size_rule": "m(d) = n(d)",
+            "prior_share_mean": float(np.average(share, weights=plan.headcount)),
+            "classes": classes,
+            **plan.summary(settings),
+        }
     )

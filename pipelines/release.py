@@ -21,8 +21,9 @@ from synthmap.analysis.prior_table import open_prior_table, read_prior_table, re
 from synthmap.errors import ConfidentialDataError, ConfigurationError, SynthmapError, UnwritableError, VintageError
 from synthmap.geography.read import read_zones
 from synthmap.geography.region import Region, make_region, write_region
-from synthmap.mechanism.dirichlet import TableLoss, loss
+from synthmap.mechanism.chosen import candidates, choose, mechanism_of
 from synthmap.mechanism.plan import Plan, PlanSettings, settings_of
+from synthmap.mechanism.table import TableLoss
 from synthmap.release.manifest import Loss, Manifest, PlanSummary
 from synthmap.release.store import new_release_id, partial_release, scratch
 from synthmap.spec import Spec
@@ -101,8 +102,10 @@ def release(
     began = time.perf_counter()
     name = name or new_release_id(spec.name)
     cost = promise(spec)
-    with _prepared(spec, scheduler, progress, lambda: before_reading(name, cost)) as (client, directory, region, parts):
-        plan, settings = read_plans(parts), settings_of(spec, region)
+    with _prepared(spec, scheduler, progress, lambda: before_reading(name, cost)) as prepared:
+        client, directory, region, parts, spec, choice = prepared
+        settings = settings_of(spec, region)
+        plan = read_plans(parts, settings)
         _, source = open_prior_table(directory)
         before_drawing(name, cost)
         with partial_release(spec.store, name) as partial:
@@ -115,16 +118,18 @@ def release(
             for i, path in enumerate(drawn):
                 path.rename(partial / "od" / f"part-{i:05}.parquet")
             shutil.rmtree(draws)
-            path, manifest = finish(spec, name, partial, region, plan, settings, source, before_publishing)
+            path, manifest = finish(spec, name, partial, region, plan, settings, choice, source, before_publishing)
             progress("publish", 1, 1)
     return Released(name, path, manifest, time.perf_counter() - began)
 
 
 def plan(spec: Spec, *, scheduler: str = "processes", progress: Progress = quiet) -> Planned:
     """Return the plan of `spec`, made from public headcounts; nothing is drawn."""
-    with _prepared(spec, scheduler, progress) as (_, _, region, parts):
-        found, settings = read_plans(parts), settings_of(spec, region)
-    return Planned(found, settings, promise(spec), loss(found, settings), summarise(spec, found, settings))
+    with _prepared(spec, scheduler, progress) as (_, _, region, parts, spec, choice):
+        settings = settings_of(spec, region)
+        found = read_plans(parts, settings)
+    lost = mechanism_of(settings).loss(found, settings)
+    return Planned(found, settings, promise(spec), lost, summarise(spec, found, settings, choice))
 
 
 @contextmanager
@@ -140,8 +145,8 @@ def _writing() -> Iterator[None]:
 @contextmanager
 def _prepared(
     spec: Spec, scheduler: str, progress: Progress, before_reading: Callable[[], None] = lambda: None
-) -> Iterator[tuple[Client, Path, Region, list[Path]]]:
-    """Yield (client, directory with the region, region, collected partitions)."""
+) -> Iterator[tuple[Client, Path, Region, list[Path], Spec, str]]:
+    """Yield (client, directory with the region, region, collected partitions, spec with its mechanism, why that)."""
     for table in spec.tables:
         if table.vintage != spec.zones.vintage:
             raise VintageError(
@@ -151,7 +156,8 @@ def _prepared(
         progress("zones", 0, 1)
         region = make_region(read_zones(spec.zones))
         refuse_confidential(spec)
-        settings_of(spec, region)
+        for one in candidates(spec):
+            settings_of(one, region)
         write_region(region, directory)
         write_prior_table(directory, *read_prior_table(spec, region.zones))
         if not all(client.run(directory.is_dir).values()):  # there is a worker: `connect` waited for it
@@ -167,6 +173,8 @@ def _prepared(
         workers = int(headcount.sum())
         if workers == 0:
             raise ConfidentialDataError("the tables must hold at least one worker")
+        ranks = region.rank_of_position[np.flatnonzero(headcount)]
+        spec, choice = choose(spec, region, ranks, headcount[headcount > 0], open_prior_table(directory)[0])
         number = spec.run.partitions or max(4, workers // WORKERS_PER_PARTITION)
         parts = partitions(headcount, number)
         tasks = [
@@ -182,7 +190,7 @@ def _prepared(
             )
             for part in parts
         ]
-        yield client, directory, region, _gather(tasks, "plan", progress)
+        yield client, directory, region, _gather(tasks, "plan", progress), spec, choice
 
 
 def _gather(tasks: Sequence[Future], stage: str, progress: Progress) -> list[Any]:

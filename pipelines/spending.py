@@ -15,7 +15,7 @@ from synthmap.catalog.datasets import find_dataset
 from synthmap.catalog.entries import Adjacency, Charge, Kind, charge
 from synthmap.catalog.ledger import begin_drawing, read_account, refund, spend
 from synthmap.errors import ConfidentialDataError, ConfigurationError, LedgerError, SynthmapError
-from synthmap.privacy.rule import Rule
+from synthmap.mechanism.chosen import promised
 from synthmap.release.manifest import MANIFEST, Loss, read_manifest
 from synthmap.release.store import new_release_id, sweep_scratch, sweep_store, withdraw
 from synthmap.spec import Spec
@@ -86,11 +86,11 @@ def charge_of(spec: Spec) -> Charge:
             f"run.seed ({spec.run.seed}) must be left out where losses are accounted for: such a release is not private"
         )
     privacy = spec.privacy
-    delta = Fraction(0) if privacy.rule is Rule.PURE else Fraction(privacy.delta)
+    rule, delta = promised(spec)
     adjacency = Adjacency.ORIGIN_OR_SEGMENT if spec.segment_columns else Adjacency.ORIGIN
-    part = ("table", privacy.max_jobs_per_worker, Fraction(privacy.epsilon), delta)
+    part = ("table", privacy.max_jobs_per_worker, Fraction(privacy.epsilon), Fraction(delta))
     return charge(
-        Kind.RELEASE, [part], adjacency=adjacency, rule=privacy.rule.value, max_jobs_per_worker=part[1],
+        Kind.RELEASE, [part], adjacency=adjacency, rule=rule.value, max_jobs_per_worker=part[1],
     )  # fmt: skip
 
 

@@ -3,12 +3,12 @@
 from pathlib import Path
 
 from pipelines.files import write_part
-from pipelines.partition import read_counts, read_plan
+from pipelines.partition import read_counts, read_plans
 from pipelines.stage import attempt, stage
 from synthmap.analysis.prior_table import open_prior_table
 from synthmap.geography.region import open_region
 from synthmap.kernels.stream import secure_stream, seeded_stream
-from synthmap.mechanism.dirichlet import synthesize
+from synthmap.mechanism.chosen import synthesize
 from synthmap.mechanism.plan import settings_of
 from synthmap.spec import Spec
 
@@ -23,7 +23,9 @@ def draw(spec: Spec, partition: Path, region_directory: Path, directory: Path) -
     region = open_region(region_directory)
     stream = secure_stream() if spec.run.seed is None else seeded_stream(spec.run.seed)
     known, _ = open_prior_table(region_directory)
-    table = synthesize(read_plan(partition), read_counts(partition), region, settings_of(spec, region), stream, known)
+    settings = settings_of(spec, region)
+    plan, counts = read_plans([partition], settings), read_counts(partition)
+    table = synthesize(plan, counts, region, settings, stream, known)
     path = attempt(directory, "draw")
     write_part(path, table, region, spec.segment_columns)
     return path

@@ -227,15 +227,18 @@ def plan(path: SpecPath, scheduler: Scheduler = "processes", as_json: AsJson = F
     lines = [
         f"ε = {values['epsilon']:g}, δ = {values['delta']:.3g} for {values['workers']:,} workers at "
         f"{values['destinations']:,} destinations",
-        f"{'headcount':>16} {'destinations':>12} {'workers':>11} {'cells':>7} {'α':>9} {'prior':>7} {'error km':>9}",
+        f"{'headcount':>16} {'destinations':>12} {'workers':>11} {'cells':>7} {'noise':>9} {'prior':>7} "
+        f"{'error km':>9}",
     ]
     for part in found.summary.classes:
         size = f"{part.headcount_from:,}–{part.headcount_to:,}"
         error = "" if part.predicted_km_median is None else f"{part.predicted_km_median:.2f}"
         lines.append(
             f"{size:>16} {part.destinations:>12,} {part.workers:>11,} {part.cells_median:>7g} "
-            f"{part.alpha_median:>9.4g} {part.prior_share_mean:>7.1%} {error:>9}"
+            f"{part.noise:>9.4g} {part.prior_share_mean:>7.1%} {error:>9}"
         )
+    lines.append(f"mechanism {found.summary.mechanism}; {found.summary.noise}")
+    lines += [found.summary.choice] if found.summary.choice else []
     _print(values, as_json, "\n".join(lines))
 
 

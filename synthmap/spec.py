@@ -96,11 +96,13 @@ class PrivacySpec(_Section):
 class PlanSpec(_Section):
     """How the origins seen from a destination are coarsened, and how empty cells are dropped."""
 
-    coarsening: Literal["prior-mass", "distance", "auto"] = "prior-mass"
+    mechanism: Literal["dirichlet", "histogram", "auto"] = "dirichlet"
+    coarsening: Literal["prior-mass", "distance", "auto"] | None = None
     finest: str | None = None
     cells: Annotated[int, Field(ge=1, le=8_000_000)] | Literal["auto"] = "auto"
     keep: Annotated[float, Field(gt=0, le=1)] | Literal["prior", "auto"] = 1.0
     keep_floor: float = Field(default=0.5, gt=0, le=1)
+    reading: Literal["means", "agreement"] = "means"
 
 
 class PriorTableSpec(_Section):
@@ -127,6 +129,7 @@ class PriorSpec(_Section):
     power: float = Field(default=2.5, ge=0, le=20)
     elsewhere_share: float | None = Field(default=None, ge=0, le=0.9)
     strength: float = Field(default=5.0, gt=0, allow_inf_nan=False)
+    strength_inside: float = Field(default=240.0, gt=0, allow_inf_nan=False)
     release: Path | None = None
     table: PriorTableSpec | None = None
     mixing: float = Field(default=0.9, gt=0, le=0.95)

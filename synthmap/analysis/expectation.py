@@ -16,7 +16,6 @@ from synthmap.published.expected import (
     HEADCOUNT_EDGES,
     expected_common_part,
     expected_mae_km,
-    expected_prior_share,
     sampling_sd_km,
 )
 
@@ -40,12 +39,13 @@ class Expected(BaseModel):
     distance_mae_km, distance_mae_km_unweighted : float or None
         ``sqrt(2/π)`` times the plan's predicted error of each destination's average commute, averaged with the
         weights of the measure; None where the plan predicts none.
-    distance_sampling_sd_km : float
-        Worker-weighted mean of the standard deviation that drawing alone gives an average commute.
+    distance_sampling_sd_km : float or None
+        Worker-weighted mean of the standard deviation that drawing alone gives an average commute; None where real
+        counts are not resampled.
     prior_share : float
         Share of synthetic workers drawn from the prior.
-    cpc_cells : float
-        Common part of the tables of cells, if the prior were the truth (`expected_common_part`).
+    cpc_cells : float or None
+        Common part of the tables of cells, if the prior were the truth (`expected_common_part`); None likewise.
     by_headcount : list of ExpectedClass
     if_prior_were_true : Comparison or None
         Every measure in a world whose true origins are drawn from the prior (`prior_world`): noise and sampling
@@ -56,9 +56,9 @@ class Expected(BaseModel):
 
     distance_mae_km: float | None
     distance_mae_km_unweighted: float | None
-    distance_sampling_sd_km: float
+    distance_sampling_sd_km: float | None
     prior_share: float
-    cpc_cells: float
+    cpc_cells: float | None
     by_headcount: list[ExpectedClass]
     if_prior_were_true: Comparison | None
 
@@ -68,16 +68,18 @@ def expectation(plan: PublishedPlan, setting: Setting, zones: Zones) -> Expected
     n, mass = plan.headcount, plan.mass(setting.segments)
     mae = expected_mae_km(plan.predicted_km)
     world = prior_world(setting, plan)
-    workers = n + plan.size
-    overlap = expected_common_part(n, plan.size, plan.cells, mass / plan.cells)
+    sampling, overlap = None, None
+    if plan.resampled:
+        deviation = sampling_sd_km(prior_variances_km2(setting), n, plan.size, _pull(mass, plan))
+        sampling = float(weighted_mean(deviation, n))
+        common = expected_common_part(n, plan.size, plan.cells, mass / plan.cells)
+        overlap = float(weighted_mean(common, n + plan.size))
     return Expected(
         distance_mae_km=_mean(mae, n),
         distance_mae_km_unweighted=_mean(mae, np.ones(n.size)),
-        distance_sampling_sd_km=float(
-            weighted_mean(sampling_sd_km(prior_variances_km2(setting), n, plan.size, _pull(mass, plan)), n)
-        ),
-        prior_share=float(weighted_mean(expected_prior_share(n, mass, plan.cells), n)),
-        cpc_cells=float(weighted_mean(overlap, workers)),
+        distance_sampling_sd_km=sampling,
+        prior_share=float(weighted_mean(plan.prior_share, n)),
+        cpc_cells=overlap,
         by_headcount=_by_headcount(mae, n),
         if_prior_were_true=None if world is None else measure(pair(*world, len(zones)), zones)[0],
     )

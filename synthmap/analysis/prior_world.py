@@ -18,10 +18,15 @@ from synthmap.geography.hierarchy import ZoneTree, build_tree
 from synthmap.geography.prior import NO_TABLE, PriorModel, PriorTable, prior_from, rank_at
 from synthmap.geography.zones import Zones
 from synthmap.kernels.bounded import KEEP_UNITS
-from synthmap.kernels.destination import coarsen, synthesize_many
+from synthmap.kernels.destination import synthesize_many
+from synthmap.kernels.histogram import nest, publish_many
 from synthmap.kernels.stream import seeded_stream
 from synthmap.release.manifest import Manifest
 
+_RESAMPLING = ("cells_asked", "cells", "size", "alpha_numerator", "alpha_denominator", "keep_units", "finest")
+_NOISE = (
+    "cells_asked", "groups_asked", "cells", "groups", "noise_units", "group_noise_units", "headcount", "finest",
+)  # fmt: skip
 _BATCH = 500_000  # workers drawn at once
 _SEED = 7_307_119  # unlike any that a demonstration is likely to use: equal seeds would tie the two draws together
 
@@ -36,6 +41,8 @@ class Setting:
     destination: NDArray[np.int32]
     keep_by_prior: bool
     segments: int
+    strength_inside: float
+    agreement: bool
 
 
 def setting_of(manifest: Manifest, plan: PublishedPlan, zones: Zones, table: PriorTable = NO_TABLE) -> Setting:
@@ -62,6 +69,8 @@ def setting_of(manifest: Manifest, plan: PublishedPlan, zones: Zones, table: Pri
         destination=plan.destination,
         keep_by_prior=manifest.plan.keep == "prior",
         segments=max(1, len(manifest.segments)),
+        strength_inside=manifest.prior.strength_inside or 0.0,
+        agreement=manifest.plan.reading == "agreement",
     )
 
 
@@ -74,8 +83,8 @@ def prior_world(setting: Setting, plan: PublishedPlan, seed: int = _SEED) -> tup
     """Return a made-up true table and a synthetic one drawn from it by the release's plan.
 
     The true origins of each destination are n(d) independent draws from its prior. Segments are drawn as one, which
-    is the same unless empty cells are dropped. The seed is fixed: these tables hold no secret, and
-    the same release is to give the same expectation.
+    is the same unless empty cells are dropped; for noisy counts workers are spread over them evenly. The seed is fixed:
+    these tables hold no secret, and the same release is to give the same expectation.
 
     Returns
     -------
@@ -114,42 +123,36 @@ def _run(
 ) -> NDArray[np.int32] | None:
     """Return the synthetic origins of the destinations in `part`, drawn by the kernels of a release."""
     size = plan.size[part]
-    parameters = np.stack(
-        [
-            plan.cells_asked[part],
-            plan.cells[part],
-            size,
-            plan.alpha_numerator[part] * setting.segments,
-            plan.alpha_denominator[part],
-            plan.keep_units[part],
-            plan.finest[part],
-        ],
-        axis=1,
-    )
     keys = np.empty(int(size.sum()), np.int64)
     status = np.ones(size.size, np.int8)
     stream = seeded_stream(seed)
     budget = 2 * size + 2 + np.where(plan.keep_units[part] < KEEP_UNITS, size + plan.cells[part] // 16 + 64, 0)
-    counts = np.ones((origin.size, 1), np.int64)
+    if not plan.resampled:
+        budget += 4 * plan.cells[part]
+    segments = 1 if plan.resampled else setting.segments
+    counts = np.zeros((origin.size, segments), np.int64)
+    counts[np.arange(origin.size), np.arange(origin.size) % segments] = 1
     while (status == 1).any():
         asked = np.where(status == 1, budget, 0)
-        synthesize_many(
-            first_row,
-            origin,
-            counts,
-            setting.tree,
-            setting.model,
-            setting.points[part],
-            setting.destination[part],
-            parameters,
-            setting.keep_by_prior,
-            np.append(0, np.cumsum(asked)),
-            stream.batch(plan.destination[part], asked),
-            keys,
-            status,
-        )
+        words = np.append(0, np.cumsum(asked)), stream.batch(plan.destination[part], asked)
+        public = setting.tree, setting.model, setting.points[part], setting.destination[part]
+        if plan.resampled:
+            resampling = _parameters(plan, part, _RESAMPLING)
+            resampling[:, 3] *= setting.segments
+            synthesize_many(
+                first_row, origin, counts, *public, resampling, setting.keep_by_prior, *words, keys, status
+            )  # fmt: skip
+        else:
+            noise, unread = _parameters(plan, part, _NOISE), np.empty((keys.size, 2), np.int32)
+            read = setting.strength_inside, setting.agreement
+            publish_many(first_row, origin, counts, *public, noise, *read, *words, keys, unread, status)
         budget = budget * 2
-    return None if (status == 2).any() else keys.astype(np.int32)
+    return None if (status == 2).any() else (keys // segments).astype(np.int32)
+
+
+def _parameters(plan: PublishedPlan, part: slice, names: tuple[str, ...]) -> NDArray[np.int64]:
+    """Return columns of a plan as the kernels take them."""
+    return np.stack([getattr(plan, name)[part] for name in names], axis=1)
 
 
 def _table(destination: NDArray[np.int32], workers: NDArray[np.int64], origin: NDArray[np.int32]) -> ODTable:
@@ -182,7 +185,7 @@ def in_cells(paired: Paired, setting: Setting, plan: PublishedPlan) -> Paired | 
         np.append(starts, paired.origin.size),
         paired.origin,
         plan.finest,
-        plan.cells_asked,
+        np.stack([plan.cells_asked, plan.groups_asked], axis=1),
         plan.cells,
     )
     if (cell < 0).any():
@@ -229,14 +232,14 @@ def _cells(
     first_row: NDArray[np.int64],
     origin: NDArray[np.int32],
     finest: NDArray[np.int64],
-    cells_asked: NDArray[np.int64],
+    asked: NDArray[np.int64],
     cells: NDArray[np.int64],
 ) -> NDArray[np.int32]:
     """Return the cell of each row's origin; −1 throughout a destination whose domain is not as planned."""
     out = np.full(origin.size, -1, np.int32)
     for d in range(len(points)):
         prior = prior_from(tree, model, points[d], destination[d])
-        bounds = coarsen(tree, points[d], prior, finest[d], cells_asked[d])
+        bounds = nest(tree, points[d], prior, finest[d], (asked[d, 0], asked[d, 1])).bounds
         if bounds.size - 1 == cells[d]:
             for row in range(first_row[d], first_row[d + 1]):
                 out[row] = np.searchsorted(bounds, origin[row], side="right") - 1

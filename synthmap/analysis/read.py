@@ -14,6 +14,10 @@ from synthmap.geography.zones import ELSEWHERE, Zones, canonical
 from synthmap.release.manifest import Manifest
 
 _TABLE = ["origin", "destination", "count"]
+_OF_ONE_MECHANISM = {
+    "alpha_numerator": 0, "alpha_denominator": 1, "keep_units": 2**16,
+    "groups_asked": 1, "groups": 1, "noise_units": 0, "group_noise_units": 0,
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -28,12 +32,16 @@ class PublishedPlan:
         n(d) and m(d).
     cells_asked, cells : ndarray of int64
         Cells that coarsening was asked for, and those it made, k(d).
-    alpha_numerator, alpha_denominator, keep_units : ndarray of int64
-        α of a cell and segment, workers; smallest keep probability in 1/2^16.
+    prior_share : ndarray of float64
+        How much of what is published is prior, not data.
     predicted_km : ndarray of float64
         Predicted root mean square error of the average commute; NaN where the plan has none.
     finest : ndarray of int64
         Coarsening: −1 by prior mass, else by distance down to this level.
+    alpha_numerator, alpha_denominator, keep_units : ndarray of int64
+        Of Dirichlet resampling: α of a cell and segment, workers; smallest keep probability in 1/2^16. Else 0, 1, 2^16.
+    groups_asked, groups, noise_units, group_noise_units : ndarray of int64
+        Of the histogram, see `synthmap.mechanism.histogram_plan`. Else 1, 1, 0, 0.
     """
 
     destination: NDArray[np.int32]
@@ -41,11 +49,21 @@ class PublishedPlan:
     size: NDArray[np.int64]
     cells_asked: NDArray[np.int64]
     cells: NDArray[np.int64]
+    predicted_km: NDArray[np.float64]
+    prior_share: NDArray[np.float64]
+    finest: NDArray[np.int64]
     alpha_numerator: NDArray[np.int64]
     alpha_denominator: NDArray[np.int64]
     keep_units: NDArray[np.int64]
-    predicted_km: NDArray[np.float64]
-    finest: NDArray[np.int64]
+    groups_asked: NDArray[np.int64]
+    groups: NDArray[np.int64]
+    noise_units: NDArray[np.int64]
+    group_noise_units: NDArray[np.int64]
+
+    @property
+    def resampled(self) -> bool:
+        """Whether real counts were resampled, as Dirichlet resampling does; else noise was added to them."""
+        return not self.noise_units.any()
 
     def mass(self, segments: int) -> NDArray[np.float64]:
         """Return A = Σα over cells and segments, workers."""
@@ -106,19 +124,36 @@ def _ranks(table: pa.Table, zones: Zones, name: str) -> tuple[NDArray[np.int32],
 def read_plan(directory: Path, zones: Zones) -> PublishedPlan:
     """Return the plan of a release."""
     names = (
-        "destination", "headcount", "synthetic_size", "cells_asked", "cells",
-        "alpha_numerator", "alpha_denominator", "keep_units", "predicted_km",
+        "destination",
+        "headcount",
+        "synthetic_size",
+        "cells_asked",
+        "cells",
+        "predicted_km",
+        "prior_share",
         "finest",
-    )  # fmt: skip
-    table = _read(directory / "plan.parquet", list(names))
+    )
+    path = directory / "plan.parquet"
+    own = [name for name in _OF_ONE_MECHANISM if name in _columns(path)]
+    table = _read(path, [*names, *own])
     rank = zones.ranks(_text(table, "destination"), table="plan.parquet", column="destination")
     order = np.argsort(rank)
-    return PublishedPlan(rank[order], *(table[name].to_numpy()[order] for name in names[1:]))
+    found = [table[name].to_numpy()[order] for name in names[1:]]
+    for name, usual in _OF_ONE_MECHANISM.items():
+        found.append(table[name].to_numpy()[order] if name in own else np.full(order.size, usual, np.int64))
+    return PublishedPlan(rank[order], *found)
 
 
 def _text(table: pa.Table, name: str) -> pa.StringArray:
     column = table[name].cast(pa.string()).combine_chunks()
     return pa.concat_arrays(column.chunks) if isinstance(column, pa.ChunkedArray) else column
+
+
+def _columns(path: Path) -> list[str]:
+    try:
+        return list(pq.read_schema(path).names)
+    except (pa.ArrowException, OSError):
+        raise ReleaseCorruptError(f"{path} must be a Parquet file") from None
 
 
 def _read(path: Path, columns: list[str]) -> pa.Table:

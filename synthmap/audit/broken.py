@@ -11,8 +11,9 @@ from synthmap.audit.mechanism import Drawing, Mechanism
 from synthmap.geography.region import Region
 from synthmap.kernels.bounded import KEEP_UNITS
 from synthmap.kernels.stream import Stream
-from synthmap.mechanism.dirichlet import Counts, SyntheticCounts
-from synthmap.mechanism.plan import Plan, PlanSettings, plan_destinations
+from synthmap.mechanism.dirichlet_plan import DirichletPlan, plan_destinations
+from synthmap.mechanism.plan import Plan, PlanSettings
+from synthmap.mechanism.table import Counts, SyntheticCounts
 from synthmap.privacy.epsilon import ratio_minus_one
 from synthmap.privacy.reference_zero_sample import reference_zero_sample_alpha
 
@@ -21,7 +22,8 @@ _DENOMINATOR = 2**40
 
 def _only_occupied_cells(draw: Drawing) -> Drawing:
     def drawn(plan: Plan, counts: Counts, *rest: object) -> SyntheticCounts:
-        return draw(replace(plan, keep_units=np.zeros_like(plan.keep_units)), counts, *rest)  # type: ignore[arg-type]
+        none_kept = replace(plan, keep_units=np.zeros(len(plan), np.int64))  # type: ignore[call-arg]
+        return draw(none_kept, counts, *rest)  # type: ignore[arg-type]
 
     return drawn
 
@@ -33,7 +35,7 @@ def _seven_tenths(
     return replace(plan, alpha_numerator=-(-7 * plan.alpha_numerator // 10))
 
 
-def _with_alpha(plan: Plan, alpha: list[Fraction]) -> Plan:
+def _with_alpha(plan: DirichletPlan, alpha: list[Fraction]) -> DirichletPlan:
     """Return `plan` with each α rounded up to a rational that the urn can hold."""
     numerator = [math.ceil(one * _DENOMINATOR) for one in alpha]
     return replace(

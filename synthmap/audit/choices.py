@@ -17,9 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synthmap.geography import prior
-from synthmap.kernels import destination, urn
-from synthmap.kernels.bounded import KEEP_UNITS
-from synthmap.mechanism import dirichlet
+from synthmap.kernels import destination, noise, reading, urn
+from synthmap.kernels import histogram as kernel
+from synthmap.kernels.noise import NOISE_UNITS
+from synthmap.mechanism import dirichlet, histogram
+from synthmap.mechanism.plan import PlanSettings
+from synthmap.mechanism.table import SyntheticCounts
 
 _FEW = 16  # uniform integers below so small a bound are told apart at once
 Outcome = TypeVar("Outcome", bound=Hashable)
@@ -73,10 +76,20 @@ class Choices:
             return self.pick([1] * int(bound))
         return Unit(self, [0, int(bound)])
 
-    def binomial(self, words: object, reader: object, trials: int, keep: int) -> int:
+    def binomial(self, words: object, reader: object, trials: int, units: int, bits: int) -> int:
         """Stand in for `kernels.bounded.binomial`."""
-        p, trials = Fraction(int(keep), KEEP_UNITS), int(trials)
+        p, trials = Fraction(int(units), 2 ** int(bits)), int(trials)
         return self.pick([math.comb(trials, v) * p**v * (1 - p) ** (trials - v) for v in range(trials + 1)])
+
+    def geometric(self, words: object, reader: object, units: int, most: int) -> int:
+        """Stand in for `kernels.noise.geometric`."""
+        q = Fraction(int(units), NOISE_UNITS - int(units))
+        return self.pick([*((1 - q) * q**g for g in range(most)), q**most])
+
+    def free_cell(self, words: object, reader: object, taken: NDArray[np.bool_]) -> int:
+        """Stand in for `kernels.noise.free_cell`, a loop that tries until it succeeds."""
+        free = np.flatnonzero(~taken)
+        return int(free[self.pick([1] * free.size)])
 
     def untouched_cell(
         self,
@@ -170,10 +183,40 @@ def draw(choices: Choices) -> Callable[..., Any]:
     return rebuilt(urn.draw, uniform_below=choices.uniform_below, _draw_dropping=dropping)
 
 
-def synthesize(choices: Choices) -> Callable[..., dirichlet.SyntheticCounts]:
-    """Return `mechanism.dirichlet.synthesize` driven by `choices`: all that a release does to draw a table."""
+def synthesize(choices: Choices, settings: PlanSettings) -> Callable[..., SyntheticCounts]:
+    """Return the `synthesize` of a mechanism driven by `choices`: all that a release does to draw a table."""
+    return {"dirichlet": _dirichlet, "histogram": _histogram}[settings.mechanism](choices)
+
+
+def _spread(choices: Choices) -> Callable[..., Any]:
     rank_at = rebuilt(prior.rank_at, piece_at=rebuilt(prior.piece_at))
-    spread = rebuilt(destination.spread, uniform_below=choices.uniform_below, rank_at=rank_at)
-    one = rebuilt(destination.synthesize_one, draw=draw(choices), spread=spread)
+    return rebuilt(destination.spread, uniform_below=choices.uniform_below, rank_at=rank_at)
+
+
+def _dirichlet(choices: Choices) -> Callable[..., SyntheticCounts]:
+    one = rebuilt(destination.synthesize_one, draw=draw(choices), spread=_spread(choices))
     many = rebuilt(destination.synthesize_many, synthesize_one=one)
     return rebuilt(dirichlet.synthesize, synthesize_many=many)
+
+
+def _histogram(choices: Choices) -> Callable[..., SyntheticCounts]:
+    geometric = choices.geometric
+    signed = rebuilt(noise.two_sided, uniform_below=choices.uniform_below, geometric=geometric)
+    add_noise = rebuilt(
+        noise.add_noise,
+        binomial=choices.binomial,
+        free_cell=choices.free_cell,
+        geometric=geometric,
+        two_sided=signed,
+    )
+    whole_counts = rebuilt(reading.whole_counts)
+    noisy_levels = rebuilt(kernel.noisy_levels, add_noise=add_noise)
+    one = rebuilt(
+        kernel.publish_one,
+        noisy_levels=noisy_levels,
+        uniform_below=choices.uniform_below,
+        whole_counts=whole_counts,
+        spread=_spread(choices),
+    )
+    many = rebuilt(kernel.publish_many, publish_one=one)
+    return rebuilt(histogram.synthesize, publish_many=many)

@@ -2,10 +2,10 @@
 
 from dataclasses import dataclass, replace
 
-from synthmap.audit import broken
+from synthmap.audit import broken, chosen_histogram
 from synthmap.audit.exact import ExactFinding, audit_exactly
 from synthmap.audit.float_dirichlet import audit_float_dirichlet
-from synthmap.audit.mechanism import DIRICHLET, Mechanism
+from synthmap.audit.mechanism import AS_IT_IS, Mechanism
 from synthmap.audit.statistical import StatisticalFinding, attack
 from synthmap.audit.worlds import SETTINGS, Table, World, four_zones, twelve_zones, two_zones
 from synthmap.geography.region import Region
@@ -37,7 +37,7 @@ class Attack:
     world: World
     pair: tuple[Table, Table]
     draws: int
-    mechanism: Mechanism = DIRICHLET
+    mechanism: Mechanism = AS_IT_IS
 
 
 def exact_worlds() -> list[World]:
@@ -70,6 +70,7 @@ def exact_worlds() -> list[World]:
         World("two segments, dropping, 2 workers", two, (0,), (2,), replace(segments, cells=2, keep=0.5, epsilon=2.5)),
         World("two segments, cells by distance, 2 workers", two, (0,), (2,), replace(segments, finest=0)),
         World("two destinations", two, (0, 1), (1, 2), replace(_TWO_CELLS, epsilon=0.7, delta=0.6)),
+        *chosen_histogram.exact_worlds(),
     ]
 
 
@@ -86,6 +87,7 @@ def exact_controls() -> list[tuple[World, Mechanism]]:
         (replace(lone, settings=replace(_TWO_CELLS, epsilon=1.6, keep=0.3)), broken.DROPPING_BY_THE_MAXIMUM),
         (pair, broken.SIZE_FROM_THE_DATA),
         (World("a lone worker beside two", two, (0, 1), (1, 2), _PURE), broken.LONE_WORKERS_FORGOTTEN),
+        *chosen_histogram.exact_controls(),
     ]
 
 
@@ -112,6 +114,7 @@ def attacks() -> list[Attack]:
             Attack(World(name, region, (0,), (40,), one), ((home,), (tuple(sorted((0, *home[:-1]))),)), 20_000)
             for name, one in settings.items()
         ),
+        *(Attack(*one) for one in chosen_histogram.attacked()),
     ]
 
 
@@ -130,6 +133,7 @@ def attack_controls() -> list[Attack]:
         Attack(*twins, 4_000, broken.ONE_STREAM_FOR_TWO),
         Attack(*pair, 4_000, broken.SIZE_FROM_THE_DATA),
         Attack(*beside, 4_000, broken.LONE_WORKERS_FORGOTTEN),
+        *(Attack(*one) for one in chosen_histogram.attacked_controls()),
     ]
 
 

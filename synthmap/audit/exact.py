@@ -8,14 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synthmap.audit.choices import Choices, synthesize
-from synthmap.audit.mechanism import DIRICHLET, Mechanism
+from synthmap.audit.mechanism import AS_IT_IS, Mechanism
 from synthmap.audit.pairs import excess, failure, ratio_at
 from synthmap.audit.worlds import Outcome, Table, World
 from synthmap.kernels.stream import seeded_stream
+from synthmap.mechanism.chosen import mechanism_of
 from synthmap.mechanism.plan import Plan
-from synthmap.privacy.composition import table_dp, table_pdp_delta
+from synthmap.privacy.composition import table_dp
 from synthmap.privacy.epsilon import ratio_minus_one
-from synthmap.privacy.rule import Rule
 
 Laws = dict[Table, dict[Outcome, Fraction]]
 
@@ -58,26 +58,28 @@ class ExactFinding:
         return self.worst_delta <= self.promised_delta
 
 
-def laws(world: World, mechanism: Mechanism = DIRICHLET) -> tuple[Plan, Laws]:
+def laws(world: World, mechanism: Mechanism = AS_IT_IS) -> tuple[Plan, Laws]:
     """Return the plan of `world` and the exact law of what is published, for every confidential table."""
     places, headcount = np.array(world.places, np.int32), np.array(world.headcount, np.int64)
     plan = mechanism.plan(world.region, places, headcount, world.settings)
     region, numbered = world.copies(plan, 1)
     choices, unread = Choices(), seeded_stream(0)
-    draw = mechanism.around(synthesize(choices))
+    draw = mechanism.around(synthesize(choices, world.settings))
 
     def law(table: Table) -> dict[Outcome, Fraction]:
         counts = world.counts(table, 1)
 
         def run() -> Outcome:
-            return tuple(world.outcomes(draw(numbered, counts, region, world.settings, unread), 1)[0].tolist())
+            drawn = draw(numbered, counts, region, world.settings, unread)
+            told = [] if drawn.interval is None else drawn.interval.ravel().tolist()
+            return (*world.outcomes(drawn, 1)[0].tolist(), *told)
 
         return choices.law(run)
 
     return plan, {table: law(table) for table in world.tables()}
 
 
-def audit_exactly(world: World, mechanism: Mechanism = DIRICHLET) -> ExactFinding:
+def audit_exactly(world: World, mechanism: Mechanism = AS_IT_IS) -> ExactFinding:
     """Return the worst that any outcome tells of any change of one worker, and what was promised."""
     plan, found = laws(world, mechanism)
     # the ratio that was certified is a few units below exp(ε)
@@ -86,7 +88,7 @@ def audit_exactly(world: World, mechanism: Mechanism = DIRICHLET) -> ExactFindin
     promised = Fraction(delta)
     pairs = [(found[table], found[other]) for table in found for other in world.neighbours(table)]
     ratios = [ratio_at(one, other, promised) for one, other in pairs]
-    stated = None if world.settings.rule is Rule.ADP else table_pdp_delta(plan.delta)
+    stated = mechanism_of(world.settings).loss(plan, world.settings).pdp_delta_table
     worst_failure = None
     if stated is not None:
         coarse = _over_cells(found, world.cells(plan))

@@ -8,8 +8,9 @@ from numpy.typing import NDArray
 
 from synthmap.geography.region import Region
 from synthmap.kernels.stream import Stream
-from synthmap.mechanism.dirichlet import Counts, SyntheticCounts
-from synthmap.mechanism.plan import Plan, PlanSettings, plan_destinations
+from synthmap.mechanism.chosen import plan_destinations
+from synthmap.mechanism.plan import Plan, PlanSettings
+from synthmap.mechanism.table import Counts, SyntheticCounts
 
 Planning = Callable[[Region, NDArray[np.int32], NDArray[np.int64], PlanSettings], Plan]
 Drawing = Callable[[Plan, Counts, Region, PlanSettings, Stream], SyntheticCounts]
@@ -28,9 +29,9 @@ class Mechanism:
     ----------
     name : str
     plan : callable
-        `synthmap.mechanism.plan.plan_destinations`, or what somebody might have written instead.
+        As the mechanism that a world's settings name, or what somebody might have written instead.
     around : callable
-        What becomes of `synthmap.mechanism.dirichlet.synthesize`, or of that function driven through every choice.
+        What becomes of that mechanism's `synthesize`, or of that function driven through every choice.
     """
 
     name: str
@@ -38,4 +39,4 @@ class Mechanism:
     around: Callable[[Drawing], Drawing] = as_it_is
 
 
-DIRICHLET = Mechanism("dirichlet")
+AS_IT_IS = Mechanism("as it is")

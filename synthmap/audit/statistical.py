@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from synthmap.audit.events import Draws, Score, scores
-from synthmap.audit.mechanism import DIRICHLET, Mechanism
+from synthmap.audit.mechanism import AS_IT_IS, Mechanism
 from synthmap.audit.worlds import Table, World
 from synthmap.kernels.stream import Stream
-from synthmap.mechanism.dirichlet import synthesize
+from synthmap.mechanism.chosen import synthesize
 
 FALSE_ALARM = 1e-6  # at most so likely is a bound on ε above the truth, for each attack
 _CUTS = 64  # of a score that are tried
@@ -82,7 +82,7 @@ def epsilon_at_least(
     return np.asarray(np.log(np.maximum((low - delta) / high, 1.0)), np.float64)
 
 
-def drawing(world: World, stream: Stream, mechanism: Mechanism = DIRICHLET) -> Callable[[Table, int], Draws]:
+def drawing(world: World, stream: Stream, mechanism: Mechanism = AS_IT_IS) -> Callable[[Table, int], Draws]:
     """Return a function that draws a table of `world` many times, through the code of a release.
 
     Every destination of every draw has a number of its own in `stream`, whatever was drawn before.
@@ -108,7 +108,7 @@ def attack(
     stream: Stream,
     *,
     draws: int,
-    mechanism: Mechanism = DIRICHLET,
+    mechanism: Mechanism = AS_IT_IS,
 ) -> StatisticalFinding:
     """Return what `draws` tables drawn from each of two neighbours tell.
 

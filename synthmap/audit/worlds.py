@@ -12,8 +12,9 @@ from synthmap.geography.prior import NO_TABLE, prior_from
 from synthmap.geography.region import Region, make_region
 from synthmap.geography.zones import canonical
 from synthmap.kernels.destination import coarsen
-from synthmap.mechanism.dirichlet import Counts, SyntheticCounts
+from synthmap.mechanism.chosen import HISTOGRAM
 from synthmap.mechanism.plan import Plan, PlanSettings, model_of
+from synthmap.mechanism.table import Counts, SyntheticCounts
 from synthmap.privacy.rule import Rule
 
 Table = tuple[tuple[int, ...], ...]
@@ -69,8 +70,9 @@ class World:
 
     @property
     def promised_delta(self) -> float:
-        """The δ asked for, which is none under the pure rule."""
-        return 0.0 if self.settings.rule is Rule.PURE else self.settings.delta
+        """The δ asked for, which is none under the pure rule and for the histogram."""
+        pure = self.settings.rule is Rule.PURE or self.settings.mechanism == HISTOGRAM.name
+        return 0.0 if pure else self.settings.delta
 
     def tables(self) -> Iterator[Table]:
         """Yield every confidential table."""
@@ -106,7 +108,7 @@ class World:
 
         Each number draws from a stream of its own; copies of the whole world are counted from `first`.
         """
-        tiled = Plan(*(np.tile(getattr(plan, field.name), repeats) for field in fields(plan)))
+        tiled = replace(plan, **{field.name: np.tile(getattr(plan, field.name), repeats) for field in fields(plan)})
         numbers = np.arange(first * len(plan), (first + repeats) * len(plan), dtype=np.int32)
         region = _Copies(self.region.zones, self.region.tree, np.array(self.places, np.int32))
         return region, replace(tiled, destination=numbers)

@@ -92,7 +92,9 @@ def _row(name: str, *columns: object) -> str:
 
 
 def _name(one: "ExactFinding | StatisticalFinding") -> str:
-    name = one.world if one.mechanism == "dirichlet" else f"{one.mechanism}"
+    from synthmap.audit.mechanism import AS_IT_IS
+
+    name = one.world if one.mechanism == AS_IT_IS.name else f"{one.mechanism}"
     return f"{' ' if one.holds else '✗'} {name}"
 
 

@@ -18,6 +18,7 @@ from synthmap.geography.hierarchy import ZoneTree
 DECAY_UNITS = 2**20
 OPENING = 0.4  # a node is one piece when its radius is at most this share of its distance
 _LARGEST_MASS = 2.0**61
+_WORTH = 0.5  # of a worker in the public table, which may be synthetic: a draw of a draw
 _ALONG = 0.5  # share of a node's squared spread along the way to the destination
 
 
@@ -132,6 +133,18 @@ def table_share(model: PriorModel, destination: int) -> float:
     """Return the share of a destination's prior that comes from the public table."""
     workers = table_workers(model, destination)
     return float(model.mixing * workers / (workers + model.strength)) if workers else 0.0
+
+
+@compiled
+def worth(model: PriorModel, destination: int) -> float:
+    """Return how many workers a destination's prior is worth.
+
+    Where the table has the share w of it, what is left of a misfit is (1 − w)² of the decay's and w² of the table's.
+    """
+    share = table_share(model, destination)
+    known = _WORTH * table_workers(model, destination)
+    misfit = (1.0 - share) ** 2 / (1.0 + model.strength) + share**2 / (1.0 + known)
+    return 1.0 / misfit - 1.0
 
 
 @compiled

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from synthmap.compiled import compiled
 
-KEEP_UNITS = 2**16  # keep probabilities are multiples of 1/KEEP_UNITS
-_KEEP_BITS = 16
+KEEP_BITS = 16
+KEEP_UNITS = 2**KEEP_BITS  # keep probabilities are multiples of 1/KEEP_UNITS
 
 
 @compiled
@@ -68,23 +68,25 @@ def _fair_binomial(words: NDArray[np.uint64], reader: NDArray[np.int64], trials:
 
 
 @compiled
-def binomial(words: NDArray[np.uint64], reader: NDArray[np.int64], trials: int | np.int64, keep: int) -> np.int64:
-    """Return an exact Binomial(trials, keep/2^16) variate.
+def binomial(
+    words: NDArray[np.uint64], reader: NDArray[np.int64], trials: int | np.int64, units: int, bits: int
+) -> np.int64:
+    """Return an exact Binomial(trials, units/2^bits) variate.
 
-    Each trial compares a uniform binary fraction with keep/2^16 digit by digit; all trials that are still equal
+    Each trial compares a uniform binary fraction with units/2^bits digit by digit; all trials that are still equal
     are advanced together, which takes two random bits a trial on average.
     """
-    if keep >= KEEP_UNITS:
+    if units >> bits:
         return np.int64(trials)
-    kept = np.int64(0)
+    successes = np.int64(0)
     equal = np.int64(trials)
-    for digit in range(_KEEP_BITS - 1, -1, -1):
+    for digit in range(bits - 1, -1, -1):
         if equal == 0:
             break
         ones = _fair_binomial(words, reader, equal)
-        if (keep >> digit) & 1:
-            kept += equal - ones
+        if (units >> digit) & 1:
+            successes += equal - ones
             equal = ones
         else:
             equal -= ones
-    return kept
+    return successes

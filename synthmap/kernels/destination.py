@@ -45,6 +45,22 @@ def cell_masses(prior: Prior, cumulative: NDArray[np.int64], bounds: NDArray[np.
 
 
 @compiled
+def cells_of(origins: NDArray[np.int32], counts: NDArray[np.int64], bounds: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the urn cell (cell·S + segment) of every worker, ascending, shape (n,). Confidential."""
+    segments = counts.shape[1]
+    homes = np.empty(counts.sum(), np.int64)
+    at = 0
+    for row in range(origins.size):
+        cell = np.searchsorted(bounds, origins[row], side="right") - 1
+        for s in range(segments):
+            for _ in range(counts[row, s]):
+                homes[at] = cell * segments + s
+                at += 1
+    homes.sort()
+    return homes
+
+
+@compiled
 def keep_classes(
     masses: NDArray[np.int64], segments: int, keep: int, by_prior: bool
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
@@ -152,15 +168,7 @@ def synthesize_one(
     bounds = coarsen(tree, point, prior, finest, cells_asked)
     if bounds.size - 1 != cells:
         return np.empty(0, np.int64)
-    homes = np.empty(counts.sum(), np.int64)
-    at = 0
-    for row in range(origins.size):
-        cell = np.searchsorted(bounds, origins[row], side="right") - 1
-        for s in range(segments):
-            for _ in range(counts[row, s]):
-                homes[at] = cell * segments + s
-                at += 1
-    homes.sort()
+    homes = cells_of(origins, counts, bounds)
     masses = cell_masses(prior, tree.cumulative, bounds)
     order, class_start, class_keep = keep_classes(masses, segments, keep, keep_by_prior)
     keys = draw(

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synthmap.compiled import compiled
-from synthmap.kernels.bounded import KEEP_UNITS, binomial, uniform_below
+from synthmap.kernels.bounded import KEEP_BITS, KEEP_UNITS, binomial, uniform_below
 
 
 @compiled
@@ -108,7 +108,7 @@ def _draw_dropping(
     kept = np.zeros(classes, np.int64)
     for c in range(classes):
         empty = class_start[c + 1] - class_start[c] - (class_of == c).sum()
-        kept[c] = binomial(words, reader, empty, class_keep[c])
+        kept[c] = binomial(words, reader, empty, class_keep[c], KEEP_BITS)
     total_kept = kept.sum()
     touched = np.empty((classes, min(drawn.size, cells)), np.int64)
     touched_size = np.zeros(classes, np.int64)

@@ -9,9 +9,7 @@ from synthmap.compiled import compiled
 from synthmap.geography.coarsening import has_own_cell, survey_by_mass
 from synthmap.geography.distance_cells import distance_units, survey_by_distance
 from synthmap.geography.hierarchy import ZoneTree
-from synthmap.geography.prior import PriorModel, elsewhere_share_of, prior_from, table_share, table_workers
-
-_WORTH = 0.5  # of a worker in the public table, which may be synthetic: a draw of a draw
+from synthmap.geography.prior import PriorModel, elsewhere_share_of, prior_from, worth
 
 
 class Survey(NamedTuple):
@@ -72,7 +70,7 @@ def survey(
         prior = prior_from(tree, model, points[d], destination[d])
         share = elsewhere_share_of(prior)
         found.variance[d] = prior.variance_km2
-        found.strength[d] = _strength(model, destination[d])
+        found.strength[d] = worth(model, destination[d])
         homes = inhabited + _homes_of_the_table_alone(tree, model, destination[d])
         units = distance_units(tree, points[d], finest.max()) if finest.max() >= 0 else nothing
         by_mass = 0
@@ -93,18 +91,6 @@ def survey(
             for i in range(by_mass):
                 found.inside[d, column[i]], found.pull[d, column[i]] = inside[i], pull[i]
     return found
-
-
-@compiled
-def _strength(model: PriorModel, destination: int) -> float:
-    """Return how many workers a destination's prior is worth.
-
-    Where the table has the share w of it, what is left of a misfit is (1 − w)² of the decay's and w² of the table's.
-    """
-    share = table_share(model, destination)
-    known = _WORTH * table_workers(model, destination)
-    misfit = (1.0 - share) ** 2 / (1.0 + model.strength) + share**2 / (1.0 + known)
-    return 1.0 / misfit - 1.0
 
 
 @compiled

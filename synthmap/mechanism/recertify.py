@@ -1,18 +1,22 @@
 """The auditor's check: certify the noise of a published plan again, from the plan alone."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 
-from synthmap.errors import ReleaseCorruptError
+from synthmap.errors import PrivacyParameterError, ReleaseCorruptError
 from synthmap.kernels.bounded import KEEP_UNITS
 from synthmap.privacy.certificate import certified, kept_cells
 from synthmap.privacy.epsilon import ratio_minus_one
-from synthmap.release.manifest import read_manifest
+from synthmap.privacy.histogram import histogram_epsilon
+from synthmap.release.manifest import Manifest, read_manifest
 
 _SLACK = 1.0 + 1e-6  # lgamma may differ in its last digits between machines
-_COLUMNS = ("headcount", "synthetic_size", "cells", "alpha_numerator", "alpha_denominator", "keep_units")
+_DIRICHLET = ("headcount", "synthetic_size", "cells", "alpha_numerator", "alpha_denominator", "keep_units")
+_HISTOGRAM = ("headcount", "cells", "noise_units", "group_noise_units")
 
 
 def recertify(release: Path) -> int:
@@ -25,24 +29,51 @@ def recertify(release: Path) -> int:
     """
     manifest = read_manifest(release)
     plan = pq.read_table(release / "plan.parquet")
-    adp = manifest.privacy.rule == "adp"
-    segments = max(1, len(manifest.segments))
-    keys = np.stack([plan[name].to_numpy().astype(np.float64) for name in (*_COLUMNS, "epsilon", "delta")], axis=1)
-    distinct = np.unique(keys, axis=0)
-    for n, m, cells, numerator, denominator, keep_units, epsilon, delta in distinct.tolist():
-        k = int(cells) * segments
-        if k == 1:
-            continue
-        keep = keep_units / KEEP_UNITS
-        kept = kept_cells(k, keep)
-        bound = 1.0
-        if 0 < epsilon <= 700 and numerator > 0 and denominator > 0 and 0 < keep <= 1:
-            most = 1.0 if manifest.plan.keep == "prior" else keep
-            alpha, excess = numerator / denominator, ratio_minus_one(epsilon)
-            bound = certified(int(n), int(m), k, alpha, excess, keep, *kept, adp, delta * _SLACK, most)
-        if bound > delta * _SLACK:
+    columns, holds = {"dirichlet": (_DIRICHLET, _resampling), "histogram": (_HISTOGRAM, _noisy_counts)}[
+        manifest.plan.mechanism
+    ]
+    return _each(plan, manifest, columns, holds)
+
+
+def _each(
+    plan: pa.Table, manifest: Manifest, columns: tuple[str, ...], holds: Callable[[Manifest, dict[str, float]], bool]
+) -> int:
+    """Return how many different rows of `plan` there are; raise unless each is trivial or `holds`."""
+    names = (*columns, "epsilon", "delta")
+    if any(name not in plan.column_names or plan[name].null_count for name in names):
+        raise ReleaseCorruptError(f"release {manifest.release}: plan.parquet must tell {', '.join(names)} of every row")
+    distinct = np.unique(np.stack([plan[name].to_numpy().astype(np.float64) for name in names], axis=1), axis=0)
+    for values in distinct.tolist():
+        row = dict(zip(names, values, strict=True))
+        if row["cells"] * _segments(manifest) > 1 and not holds(manifest, row):
             raise ReleaseCorruptError(
-                f"release {manifest.release}: the noise of destinations with headcount {int(n)} and {int(cells)} cells "
-                f"must meet the ε and δ that plan.parquet states; it does not"
+                f"release {manifest.release}: the noise of destinations with headcount {int(row['headcount'])} and "
+                f"{int(row['cells'])} cells must meet the ε and δ that plan.parquet states; it does not"
             )
     return len(distinct)
+
+
+def _segments(manifest: Manifest) -> int:
+    return max(1, len(manifest.segments))
+
+
+def _resampling(manifest: Manifest, row: dict[str, float]) -> bool:
+    """Return whether α and the keep probability meet ε and δ."""
+    epsilon, delta, keep = row["epsilon"], row["delta"], row["keep_units"] / KEEP_UNITS
+    if not (0 < epsilon <= 700 and row["alpha_numerator"] > 0 and row["alpha_denominator"] > 0 and 0 < keep <= 1):
+        return False
+    k = int(row["cells"]) * _segments(manifest)
+    most = 1.0 if manifest.plan.keep == "prior" else keep
+    alpha, excess = row["alpha_numerator"] / row["alpha_denominator"], ratio_minus_one(epsilon)
+    n, m, adp = int(row["headcount"]), int(row["synthetic_size"]), manifest.privacy.rule == "adp"
+    bound = certified(n, m, k, alpha, excess, keep, *kept_cells(k, keep), adp, delta * _SLACK, most)
+    return bound <= delta * _SLACK
+
+
+def _noisy_counts(manifest: Manifest, row: dict[str, float]) -> bool:
+    """Return whether the noise on counts meets ε."""
+    units = int(row["noise_units"]), int(row["group_noise_units"])
+    try:
+        return units[0] > 0 and histogram_epsilon(*units) <= row["epsilon"] * _SLACK
+    except PrivacyParameterError:
+        return False

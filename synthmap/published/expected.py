@@ -6,6 +6,7 @@ Arguments are functions of headcounts, plan and prior, never of an origin.
 import math
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 from scipy.special import betaln, gammaln
 from scipy.stats import binom, norm
@@ -75,6 +76,20 @@ def share_variance(
     data = 1.0 - prior_share  # n/N
     drawing = (size * data + headcount) / (data + headcount) / size
     return np.asarray(prior_share**2 * (1.0 / (1.0 + strength) + 1.0 / headcount) + drawing)
+
+
+def planned_variance(plan: pl.DataFrame) -> NDArray[np.float64]:
+    """Return v of each destination of a plan: what its mechanism planned, or `share_variance` of Dirichlet resampling.
+
+    Parameters
+    ----------
+    plan : polars.DataFrame
+        Columns ``headcount``, ``synthetic_size``, ``prior_share``, ``prior_strength`` and ``share_variance``; the last
+        is null where the mechanism tells none.
+    """
+    names = ("headcount", "synthetic_size", "prior_share", "prior_strength")
+    resampled = share_variance(*(plan[name].to_numpy() for name in names))
+    return np.where(plan["share_variance"].is_null().to_numpy(), resampled, plan["share_variance"].to_numpy())
 
 
 def noise_floor(variance: NDArray[np.float64], size: NDArray[np.int64]) -> NDArray[np.float64]:

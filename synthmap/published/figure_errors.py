@@ -8,7 +8,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from synthmap.errors import ReleaseCorruptError
-from synthmap.published.expected import share_variance
+from synthmap.published.expected import planned_variance
 from synthmap.published.places import ZONE
 from synthmap.published.store import OpenedRelease
 from synthmap.published.table import units_of
@@ -150,7 +150,9 @@ def figure_errors(opened: OpenedRelease) -> FigureErrors:
 
 def _read(opened: OpenedRelease) -> FigureErrors:
     plan = opened.collect(
-        opened.plan.select("destination", "headcount", "synthetic_size", "prior_share", "prior_strength")
+        opened.plan.select(
+            "destination", "headcount", "synthetic_size", "prior_share", "prior_strength", "share_variance"
+        )
     )
     zones = units_of(opened, ZONE)
     codes, known = zones.find(plan["destination"].cast(pl.String))
@@ -158,7 +160,7 @@ def _read(opened: OpenedRelease) -> FigureErrors:
         raise ReleaseCorruptError(f"release {opened.id}: plan.parquet must name zones of the release; verify it")
     n, m = plan["headcount"].to_numpy(), plan["synthetic_size"].to_numpy()
     share = plan["prior_share"].to_numpy()
-    variance = share_variance(n, m, share, plan["prior_strength"].to_numpy())
+    variance = planned_variance(plan)
 
     def placed(values: NDArray[Any]) -> Numbers:
         out = np.zeros(len(zones))

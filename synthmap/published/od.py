@@ -65,7 +65,8 @@ class Page:
     Attributes
     ----------
     rows : polars.DataFrame
-        Columns ``origin``, ``destination`` (ids), ``count``, segments.
+        Columns ``origin``, ``destination`` (ids), ``count``, segments; between zones ``low`` and ``high`` of the count,
+        where the release tells them.
     origins, destinations : ndarray of float64, shape (rows, 2)
         Longitude and latitude of the ends; NaN for everywhere else.
     next : Position, optional
@@ -119,7 +120,7 @@ def find_flows(opened: OpenedRelease, query: Query, *, limit: int, after: Positi
 
 def _rows(opened: OpenedRelease, table: Sums, picked: _Picked) -> pl.DataFrame:
     """Return picked rows with the ids of their ends."""
-    names = ("count", *opened.manifest.segments)
+    names = ("count", *opened.manifest.segments, *table.interval)
     return pl.DataFrame(
         [
             table.origins.ids(picked.origins).alias("origin"),
@@ -148,7 +149,7 @@ class _Search:
             "destination",
             query.box if query.box_end != "origin" else None,
         )
-        self._columns = 1 + len(opened.manifest.segments)
+        self._columns = 1 + len(opened.manifest.segments) + len(table.interval)
         self._after: tuple[int, int, int] | None = None
         if after is not None:
             origin = int(table.origins.codes((after.origin,), "cursor")[0])
@@ -215,7 +216,7 @@ class _Search:
         return found + inside.start if isinstance(inside, slice) else inside[found]
 
     def _picked(self, block: Block, rows: NDArray[np.int64]) -> _Picked:
-        values = np.stack([column[rows].astype(np.int64) for column in block.values])
+        values = np.stack([column[rows].astype(np.int64) for column in (*block.values, *block.interval)])
         return _Picked(block.origins[rows], block.destination_of(rows), values)
 
     def _joined(self, parts: list[_Picked]) -> _Picked:

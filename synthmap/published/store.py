@@ -24,6 +24,11 @@ _CREATED = re.compile(r"-(\d{8}T\d{6})Z-[0-9a-f]{8}$")  # in a release's id
 Stamp = tuple[int, int, int]
 
 
+_OF_ONE_MECHANISM = dict.fromkeys(
+    ("alpha_numerator", "alpha_denominator", "keep_units", "noise_units", "group_noise_units"), pl.Int64
+) | dict.fromkeys(("share_variance", "common_part"), pl.Float64)
+
+
 @dataclass(frozen=True)
 class OpenedRelease:
     """A release whose files have the hashes of its manifest.
@@ -79,6 +84,11 @@ class OpenedRelease:
         return read_places(self.file("zones.parquet"), tuple(self.manifest.zones.levels))
 
     @property
+    def interval(self) -> tuple[str, ...]:
+        """The columns of the table between which the true count is likely to be; none where the release tells none."""
+        return () if self.manifest.plan.interval is None else ("low", "high")
+
+    @property
     def flows(self) -> pl.LazyFrame:
         """The OD table, not yet read: origin, destination, count and segments, sorted by destination, then origin."""
         return pl.scan_parquet([self.file(name) for name in self.parts], glob=False)
@@ -88,13 +98,14 @@ class OpenedRelease:
         """plan.parquet, not yet read: one row a destination, in the order of ids.
 
         Releases made before plans had a column ``prior_strength`` get the manifest's: that of a prior without a table.
+        Columns that only another mechanism has are null.
         """
         found = pl.scan_parquet(self.file("plan.parquet"), glob=False)
         with unharmed(self.id):
             known = found.collect_schema().names()
-        if "prior_strength" in known:
-            return found
-        return found.with_columns(prior_strength=pl.lit(self.manifest.prior.strength))
+        usual = {"prior_strength": pl.lit(self.manifest.prior.strength)}
+        usual |= {name: pl.lit(None, kind) for name, kind in _OF_ONE_MECHANISM.items()}
+        return found.with_columns(**{name: value for name, value in usual.items() if name not in known})
 
     def collect(self, frame: pl.LazyFrame) -> pl.DataFrame:
         """Return the rows of a query over this release's files.

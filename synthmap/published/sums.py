@@ -32,6 +32,7 @@ class Sums:
         self.origins = units_of(opened, origin_level)
         self.destinations = units_of(opened, destination_level)
         self._plain = origin_level == destination_level == ZONE
+        self.interval = opened.interval if self._plain else ()  # those of sums are not the sums of intervals
         if self._plain:
             self.first, self.last = self._table.first, self._table.last
             return

@@ -31,18 +31,21 @@ class Block:
         Codes, ascending within a destination.
     values : tuple of ndarray of int, shape (rows,)
         Count, then segments, each as narrow as it may be.
+    interval : tuple of ndarray of int, shape (rows,)
+        Low and high of the count, of tables between zones where the release tells them; else empty.
     """
 
     destinations: NDArray[np.uint32]
     starts: NDArray[np.int64]
     origins: NDArray[np.uint32]
     values: tuple[NDArray[np.integer], ...]
+    interval: tuple[NDArray[np.integer], ...] = ()
 
     @property
     def nbytes(self) -> int:
         """Bytes it takes in memory."""
         ends = self.destinations.nbytes + self.starts.nbytes + self.origins.nbytes
-        return ends + sum(column.nbytes for column in self.values)
+        return ends + sum(column.nbytes for column in (*self.values, *self.interval))
 
     def rows(self, runs: NDArray[np.int64]) -> Rows:
         """Return the rows of some destinations, given by their places, ascending."""
@@ -136,14 +139,16 @@ class Table:
 
     def _read_block(self, number: int) -> Block:
         segments = self._opened.manifest.segments
-        table = self._read(*self.index.groups[number], ["origin", "count", *segments])
+        table = self._read(*self.index.groups[number], ["origin", "count", *segments, *self._opened.interval])
         of, ends = self._coded(table["origin"])
         runs = slice(*self.index.first[number : number + 2])
         starts = np.concatenate(([0], np.cumsum(self.index.lengths[runs])))
         values = [table[name].to_numpy() for name in ("count", *segments)]
-        if starts[-1] != table.num_rows or min(int(column.min()) for column in values) < 0:
+        interval = [table[name].to_numpy() for name in self._opened.interval]
+        if starts[-1] != table.num_rows or min(int(column.min()) for column in (*values, *interval)) < 0:
             raise self._corrupt()
-        return Block(self.index.destinations[runs], starts, ends[of], tuple(map(narrowed, values)))
+        numbers = tuple(map(narrowed, values)), tuple(map(narrowed, interval))
+        return Block(self.index.destinations[runs], starts, ends[of], *numbers)
 
     def _read_index(self) -> _Index:
         groups, destinations, lengths = [], [], []

@@ -15,7 +15,7 @@ from synthmap.published.expected import (
     expected_common_part,
     expected_mae_km,
     noise_floor,
-    share_variance,
+    planned_variance,
 )
 from synthmap.published.memory import Memory
 from synthmap.published.store import OpenedRelease
@@ -34,6 +34,7 @@ from synthmap.release.statement_facts import MOSTLY, mostly_prior_below
 
 _PLAN = [
     "destination", "headcount", "synthetic_size", "cells", "alpha_numerator", "alpha_denominator", "keep_units",
+    "noise_units", "share_variance", "common_part",
     "prior_share", "prior_strength", "predicted_km", "epsilon", "delta",
 ]  # fmt: skip
 _KEEP_UNITS = 65_536
@@ -69,8 +70,9 @@ def destination_utility(opened: OpenedRelease, destination: str) -> DestinationU
         headcount=row["headcount"],
         synthetic_size=size,
         cells=row["cells"],
-        alpha=row["alpha_numerator"] / row["alpha_denominator"],
-        keep=row["keep_units"] / _KEEP_UNITS,
+        alpha=None if row["alpha_numerator"] is None else row["alpha_numerator"] / row["alpha_denominator"],
+        keep=None if row["keep_units"] is None else row["keep_units"] / _KEEP_UNITS,
+        noise_sd=None if row["noise_units"] is None else _noise_sd(row["noise_units"]),
         epsilon=row["epsilon"],
         delta=row["delta"],
         prior_share=row["prior_share"],
@@ -82,6 +84,12 @@ def destination_utility(opened: OpenedRelease, destination: str) -> DestinationU
         by_distance=bands,
         trust=trust_destination(row["headcount"], row["cells"], row["prior_share"], floor, MOSTLY),
     )
+
+
+def _noise_sd(units: int) -> float:
+    """Return the standard deviation of two-sided geometric noise, q = units/(2^32 − units)."""
+    ratio = units / (2**32 - units)
+    return math.sqrt(2.0 * ratio) / (1.0 - ratio)
 
 
 def _figures(size: int, variance: float) -> list[FigureError]:
@@ -105,13 +113,15 @@ class _Plan:
         self.cells = self.frame["cells"].to_numpy()
         self.prior_share = self.frame["prior_share"].to_numpy()
         self.predicted_km = self.frame["predicted_km"].fill_null(math.nan).to_numpy()
-        strength = self.frame["prior_strength"].to_numpy()
-        self.variance = share_variance(self.headcount, self.size, self.prior_share, strength)
+        self.variance = planned_variance(self.frame)
         self.floor = noise_floor(self.variance, self.size)
         with np.errstate(divide="ignore", invalid="ignore"):
             mass = self.headcount * self.prior_share / (1.0 - self.prior_share)  # A, segments summed
         alpha = np.where(self.cells == 1, 0.0, mass / self.cells)
-        self.common_part = expected_common_part(self.headcount, self.size, self.cells, alpha)
+        planned = self.frame["common_part"]
+        self.common_part = planned.to_numpy()
+        if planned.is_null().any():
+            self.common_part = expected_common_part(self.headcount, self.size, self.cells, alpha)
 
     def __len__(self) -> int:
         return self.frame.height

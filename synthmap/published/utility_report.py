@@ -97,8 +97,14 @@ class DestinationUtility(_Report):
     headcount: int = Field(description="Published exactly.")
     synthetic_size: int
     cells: int
-    alpha: Figure = Field(description="Pseudo-count of each cell (and segment), in workers.")
-    keep: Figure = Field(description="Smallest chance that an empty cell can be drawn.")
+    alpha: Figure | None = Field(
+        description="Pseudo-count of each cell (and segment), in workers; null unless real counts are resampled."
+    )
+    keep: Figure | None = Field(description="Smallest chance that an empty cell can be drawn; null likewise.")
+    noise_sd: Figure | None = Field(
+        default=None,
+        description="Standard deviation of the noise on each cell's count, in workers; null where they are resampled.",
+    )
     epsilon: float
     delta: float
     prior_share: Figure

@@ -32,14 +32,16 @@ class ProbabilisticLoss(_Part):
 class Steps(_Part):
     """What each step of the mechanism takes, for one job, at the destination where it takes most.
 
-    The two need not be of the same destination, so they need not add up to the total. Dropping never fails: all of δ
-    belongs to resampling.
+    They need not be of the same destination, so they need not add up to the total. Dropping never fails: all of δ
+    belongs to resampling. Noisy counts of cells and of groups of cells are the steps of the histogram.
     """
 
-    resampling_epsilon: float
-    resampling_delta: float
-    dropping_epsilon: float
-    dropping_delta: float
+    resampling_epsilon: float = 0.0
+    resampling_delta: float = 0.0
+    dropping_epsilon: float = 0.0
+    dropping_delta: float = 0.0
+    cells_epsilon: float = 0.0
+    groups_epsilon: float = 0.0
 
 
 class Privacy(_Part):
@@ -70,32 +72,60 @@ class Invariants(_Part):
 
 
 class HeadcountClass(_Part):
-    """How the plan treats destinations whose headcount lies in a class."""
+    """How the plan treats destinations whose headcount lies in a class.
+
+    α is that of Dirichlet resampling, in workers. The histogram's noise has a standard deviation, in workers, and
+    `groups_share` of the destinations have noisy counts of groups of cells as well.
+    """
 
     headcount_from: int
     headcount_to: int
     destinations: int
     workers: int
     cells_median: float
-    alpha_smallest: float
-    alpha_median: float
-    alpha_largest: float
+    alpha_smallest: float | None = None
+    alpha_median: float | None = None
+    alpha_largest: float | None = None
+    noise_sd_median: float | None = None
+    groups_share: float | None = None
     prior_share_mean: float
     predicted_km_median: float | None
 
+    @property
+    def noise(self) -> float:
+        """Median noise: α, or the standard deviation of the noise on a count; NaN where the manifest tells neither."""
+        found = self.alpha_median if self.noise_sd_median is None else self.noise_sd_median
+        return float("nan") if found is None else found
+
 
 class PlanSummary(_Part):
-    """How origins were coarsened and noise was chosen."""
+    """How origins were coarsened and noise was chosen.
 
-    mechanism: Literal["dirichlet"]
+    `choice` says why this mechanism, where the planner chose it; `reading` is how noisy counts became a table. With an
+    `interval` every row of the table says between which counts, low and high, the true one is with that probability.
+    """
+
+    mechanism: Literal["dirichlet", "histogram"]
+    choice: str = ""
+    reading: Literal["", "means", "agreement"] = ""
+    interval: float | None = None
     coarsening: str
     finest: str
     cells: str
     keep: str
-    keep_smallest: float
+    keep_smallest: float = 1.0
     synthetic_size_rule: str
     prior_share_mean: float
     classes: list[HeadcountClass]
+
+    @property
+    def noise(self) -> str:
+        """What the noise of a class is."""
+        told = {
+            "dirichlet": "noise is α, the pseudo-count of each cell",
+            "histogram": "noise is the standard deviation of what is added to the count of each cell",
+        }
+        return told[self.mechanism]
 
 
 class PriorSource(_Part):
@@ -125,6 +155,7 @@ class PriorSummary(_Part):
     power: float
     elsewhere_share: float
     strength: float
+    strength_inside: float | None = None
     source: PriorSource | None = None
 
 

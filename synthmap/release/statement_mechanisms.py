@@ -45,15 +45,16 @@ WORDS = {
         proofs="urn, tails, certificate, calibration, dropping, composition, beliefs",
     ),
     "histogram": MechanismWords(
-        name="Discrete noise on the counts of a histogram, read through the public prior",
+        name="Two-sided geometric noise on the counts of a histogram, read through the public prior",
         how="For every destination the possible origins are joined into cells, integer noise is added to the count of "
-        "each cell, empty ones too, and a table is read from the noisy counts with the help of the public prior.",
-        exact="The noise is drawn as integers, exactly (Canonne, Kamath, Steinke 2020): no floating-point number lies "
-        "between the random bits and the noise.",
+        "each cell, empty ones too, at some destinations to counts of groups of cells as well, and a table is read "
+        "from the noisy counts with the help of the public prior.",
+        exact="The noise is drawn as integers, exactly, with rational probabilities (the law of Canonne, Kamath, "
+        "Steinke 2020): no floating-point number lies between the random bits and the noise.",
         utility="Each cell's count is off by noise of the same size whatever the count; small cells are pulled "
         "towards the public prior.",
         post_processing="The noisy counts are not published: a table with the published headcounts is read from them "
         "by Bayes' rule with the public prior, and spread inside cells over zones by that prior.",
-        proofs="composition, beliefs",
+        proofs="histogram, composition, beliefs",
     ),
 }

@@ -139,6 +139,7 @@ def _check_part(table: pa.Table, name: str, manifest: Manifest, origins: pa.Arra
     schema = pa.schema(
         [("origin", pa.string()), ("destination", pa.string())]
         + [(column, pa.int64()) for column in ("count", *manifest.segments)]
+        + [(column, pa.int32()) for column in ("low", "high") if manifest.plan.interval is not None]
     )
     columns = ", ".join(f"{field.name} ({field.type})" for field in schema)
     need(table.schema.equals(schema), f"{name} must have the columns {columns}")
@@ -151,6 +152,9 @@ def _check_part(table: pa.Table, name: str, manifest: Manifest, origins: pa.Arra
         segments = [table[segment].to_numpy() for segment in manifest.segments]
         need(np.array_equal(np.sum(segments, axis=0), count), f"{name}: segments must sum to count")
         need(min(int(s.min()) for s in segments) >= 0, f"{name}: every segment must be at least 0")
+    if manifest.plan.interval is not None:
+        low, high = table["low"].to_numpy(), table["high"].to_numpy()
+        need((low >= 0).all() and (low <= high).all(), f"{name}: low must be at least 0 and at most high")
     need(pc.all(pc.is_in(table["origin"], origins)).as_py(), f"{name}: every origin must be a zone")
     need(pc.all(pc.is_in(table["destination"], origins)).as_py(), f"{name}: every destination must be a zone")
     rising = _increasing(table["destination"].combine_chunks(), table["origin"].combine_chunks())

@@ -58,8 +58,10 @@ import numpy as np
 from synthmap.analysis.table import ODTable
 from synthmap.geography.region import Region, make_region
 from synthmap.kernels.stream import seeded_stream
-from synthmap.mechanism.dirichlet import Counts, synthesize
-from synthmap.mechanism.plan import LADDER, Plan, PlanSettings, plan_destinations, settings_of
+from synthmap.mechanism.dirichlet import synthesize
+from synthmap.mechanism.dirichlet_plan import LADDER, DirichletPlan, plan_destinations
+from synthmap.mechanism.plan import PlanSettings, settings_of
+from synthmap.mechanism.table import Counts
 from synthmap.published.expected import expected_mae_km
 from tests.benchmarks import worlds
 from tests.benchmarks.worlds import World
@@ -86,7 +88,7 @@ class Bench:
         changed = spec.model_copy(update={"privacy": privacy, "plan": spec.plan.model_copy(update=plan)})
         return settings_of(changed, self.region)
 
-    def planned(self, settings: PlanSettings) -> Plan:
+    def planned(self, settings: PlanSettings) -> DirichletPlan:
         return plan_destinations(self.region, self.world.destinations, self.headcount, settings)
 
     def released(self, name: str, epsilon: float, draws: int | None = None, **plan: Any) -> list[float]:

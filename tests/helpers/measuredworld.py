@@ -2,6 +2,7 @@
 
 import numpy as np
 import pyarrow as pa
+from publishedplan import published_plan
 
 from synthmap.analysis.measured_classes import MeasuredClasses, make_classes
 from synthmap.analysis.read import PublishedPlan
@@ -27,12 +28,7 @@ def zones() -> Zones:
 
 def plan(headcount=(10, 4), size=None, destination=(0, 3)) -> PublishedPlan:
     """Return the plan of destinations 0, in the midst of jobs, and 3."""
-    n = np.array(headcount, np.int64)
-    whole = np.ones(n.size, np.int64)
-    return PublishedPlan(
-        np.array(destination, np.int32), n, n if size is None else np.array(size, np.int64), whole, whole, whole,
-        whole, whole, np.ones(n.size), whole,
-    )  # fmt: skip
+    return published_plan(destination, headcount, **({} if size is None else {"size": size}))
 
 
 def flows(*rows: tuple[int, int, int]) -> ODTable:

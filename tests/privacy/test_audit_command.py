@@ -12,7 +12,7 @@ from synthmap.audit.attacks import chosen as literature
 from synthmap.audit.attacks.tables import unprotected
 from synthmap.audit.chosen import Attack
 from synthmap.audit.exact import audit_exactly
-from synthmap.audit.mechanism import DIRICHLET
+from synthmap.audit.mechanism import AS_IT_IS
 
 LONE = chosen.exact_worlds()[0]
 PAIR, CAUGHT = chosen.exact_controls()[0]
@@ -84,7 +84,7 @@ def test_an_infinite_loss_is_null_in_json(synthmap):
 @pytest.mark.parametrize(
     ("words", "worlds"),
     [
-        (["--exact"], {"controls": [(LONE, DIRICHLET)]}),
+        (["--exact"], {"controls": [(LONE, AS_IT_IS)]}),
         (["--statistical"], {"attack_controls": [SHORT]}),
         (["--statistical"], {"attacks": [BROKEN]}),
         (["--literature"], {"known": (KEPT, KEPT)}),

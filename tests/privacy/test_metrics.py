@@ -7,10 +7,10 @@ from fractions import Fraction
 import numpy as np
 import pyarrow as pa
 import pytest
+from publishedplan import published_plan
 from scipy.stats import chi2
 
 from synthmap.analysis.measured_classes import make_classes
-from synthmap.analysis.read import PublishedPlan
 from synthmap.analysis.table import ODTable
 from synthmap.confidential.measurements import Measurement, measure
 from synthmap.confidential.noisy import add_noise, scale_of
@@ -43,12 +43,7 @@ def table_of(homes):
 
 @pytest.fixture(scope="module")
 def classes(zones):
-    headcount = np.array([2, 1, 1], np.int64)
-    whole = np.ones(3, np.int64)
-    plan = PublishedPlan(
-        np.array([0, 3, 4], np.int32), headcount, headcount, whole, whole, whole, whole, whole, np.ones(3), whole
-    )
-    return make_classes(plan, table_of([(1, 2), (3,), (0,)]), zones, CAP)
+    return make_classes(published_plan([0, 3, 4], [2, 1, 1]), table_of([(1, 2), (3,), (0,)]), zones, CAP)
 
 
 def moved(homes):

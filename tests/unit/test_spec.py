@@ -45,7 +45,7 @@ def test_defaults(read):
     spec = read()
     assert (spec.duplicates, spec.outside, spec.segments, spec.segment_columns) == ("refuse", "refuse", None, ())
     assert (spec.privacy.rule, spec.privacy.max_jobs_per_worker) == ("pdp", 1)
-    assert (spec.plan.coarsening, spec.plan.cells, spec.plan.keep) == ("prior-mass", "auto", 1.0)
+    assert (spec.plan.coarsening, spec.plan.cells, spec.plan.keep) == (None, "auto", 1.0)
     assert spec.run.seed is None
     assert spec.tables[0].format == "lodes"
     assert spec.elsewhere_share == 0

@@ -13,7 +13,7 @@ from synthmap.audit.attacks.odds import Says, odds
 from synthmap.audit.attacks.reconstruction import answers_from, ask, random_subsets, reconstruct
 from synthmap.audit.attacks.tables import Draw, places, released, unprotected
 from synthmap.audit.broken import ONLY_OCCUPIED_CELLS
-from synthmap.audit.mechanism import DIRICHLET, Mechanism
+from synthmap.audit.mechanism import AS_IT_IS, Mechanism
 from synthmap.audit.statistical import StatisticalFinding
 from synthmap.audit.worlds import SETTINGS, World, town_and_hamlet, two_zones
 from synthmap.geography.region import Region
@@ -118,7 +118,7 @@ def _told(
 
 
 def audit_literature(
-    stream: Stream, mechanism: Mechanism = DIRICHLET
+    stream: Stream, mechanism: Mechanism = AS_IT_IS
 ) -> tuple[list[StatisticalFinding], list[StatisticalFinding]]:
     """Return the findings of all attacks against releases, and against tables without protection."""
     found, controls = [], []

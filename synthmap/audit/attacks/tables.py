@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from synthmap.audit.mechanism import DIRICHLET, Mechanism
+from synthmap.audit.mechanism import AS_IT_IS, Mechanism
 from synthmap.audit.statistical import drawing
 from synthmap.audit.worlds import Table, World
 from synthmap.geography.zones import ELSEWHERE
@@ -21,7 +21,7 @@ def unprotected(table: pl.DataFrame, draws: int) -> pl.DataFrame:
     return pl.DataFrame({"draw": np.arange(draws)}).join(table, how="cross")
 
 
-def released(world: World, stream: Stream, mechanism: Mechanism = DIRICHLET) -> Draw:
+def released(world: World, stream: Stream, mechanism: Mechanism = AS_IT_IS) -> Draw:
     """Return what draws releases of tables of `world`, each from random words of its own.
 
     Raises

@@ -50,7 +50,7 @@ def write_csv_metadata(opened: OpenedRelease, path: Path, part: str) -> None:
 
 def _columns(opened: OpenedRelease) -> dict[str, str]:
     """Return name and type of every column."""
-    numbers = ["count", *opened.manifest.segments]
+    numbers = ["count", *opened.manifest.segments, *opened.interval]
     parents = [f"{end}_{level}" for end in _ENDS for level in opened.places.levels]
     names = unique([*_ENDS, *numbers, "distance_km", *parents])
     kinds = ["string"] * 2 + ["integer"] * len(numbers) + ["number"] + ["string"] * len(parents)
@@ -60,7 +60,7 @@ def _columns(opened: OpenedRelease) -> dict[str, str]:
 def _flat(opened: OpenedRelease, chunk: Chunk) -> pl.DataFrame:
     """Return the rows of `chunk` with distance and parents, columns in the order of `_columns`."""
     places = opened.places
-    table = chunk.table.select(*_ENDS, "count", *opened.manifest.segments)
+    table = chunk.table.select(*_ENDS, "count", *opened.manifest.segments, *opened.interval)
     columns = [*table, pl.Series(distance_km(places, chunk.origin, chunk.destination), nan_to_null=True)]
     for rows in (chunk.origin, chunk.destination):
         at = pl.Series(rows)

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+from publishedplan import published_plan
 
 from synthmap.analysis.prior_world import Setting, in_cells, prior_variances_km2, prior_world
-from synthmap.analysis.read import PublishedPlan
 from synthmap.analysis.table import pair
 from synthmap.geography.prior import NO_TABLE, PriorModel
 
@@ -12,25 +12,26 @@ from synthmap.geography.prior import NO_TABLE, PriorModel
 @pytest.fixture
 def setting(town):
     places = np.array([3, 50, 200], np.int32)
-    return Setting(town.tree, PriorModel(4.0, 2.0, 0.1, 0.0, 5.0, NO_TABLE), town.points(places), places, False, 2)
+    return Setting(
+        town.tree,
+        PriorModel(4.0, 2.0, 0.1, 0.0, 5.0, NO_TABLE),
+        town.points(places),
+        places,
+        keep_by_prior=False,
+        segments=2,
+        strength_inside=160.0,
+        agreement=False,
+    )
 
 
 @pytest.fixture
 def plan():
-    def make(cells, alpha=1):
-        three = np.full(3, cells)
-        return PublishedPlan(
-            destination=np.array([3, 50, 200], np.int32),
-            headcount=np.array([4, 90, 1000]),
-            size=np.array([4, 90, 1000]),
-            cells_asked=three,
-            cells=three,
-            alpha_numerator=np.full(3, alpha),
-            alpha_denominator=np.full(3, 2),
-            keep_units=np.full(3, 2**16),
-            predicted_km=np.full(3, np.nan),
-            finest=np.full(3, -1),
-        )
+    def make(cells, alpha=1, units=0):
+        groups = 4 if units else 1
+        return published_plan(
+            [3, 50, 200], [4, 90, 1000], cells_asked=cells, cells=cells, alpha_numerator=alpha, alpha_denominator=2,
+            groups_asked=groups, groups=groups, noise_units=units,
+        )  # fmt: skip
 
     return make
 
@@ -49,6 +50,14 @@ def test_both_tables_have_the_public_headcounts_and_are_the_same_every_time(sett
 
 def test_a_plan_of_another_geography_has_no_world(setting, plan):
     assert prior_world(setting, plan(5000)) is None
+    assert prior_world(setting, plan(5000, units=2**30)) is None
+
+
+def test_noisy_counts_are_read_in_that_world_too(setting, plan):
+    true, drawn = prior_world(setting, plan(8, units=2**10))
+    assert totals(true, 401) == totals(drawn, 401) == [4, 90, 1000]
+    little_noise = in_cells(pair(true, drawn, 400), setting, plan(8, units=2**10))
+    assert np.abs(little_noise.reference - little_noise.other).sum() < 40
 
 
 def test_cells_are_fewer_than_zones_and_keep_the_workers(setting, plan):

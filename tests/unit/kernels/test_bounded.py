@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from synthmap.kernels.bounded import KEEP_UNITS, binomial, uniform_below
+from synthmap.kernels.bounded import KEEP_BITS, KEEP_UNITS, binomial, uniform_below
 from synthmap.kernels.stream import seeded_stream
 
 FALSE_ALARM = 1e-9  # chance that a right sampler fails one of these tests, had the seed not been fixed
@@ -53,7 +53,7 @@ def test_binomial_frequencies(trials, keep):
     repeats = 20_000
     words = seeded_stream(trials * 70_000 + keep).words(0, repeats * (17 + trials // 8))
     reader = np.zeros(1, np.int64)
-    found = np.array([binomial(words, reader, trials, keep) for _ in range(repeats)])
+    found = np.array([binomial(words, reader, trials, keep, KEEP_BITS) for _ in range(repeats)])
     assert reader[0] > 0
     p = keep / KEEP_UNITS
     edges = np.unique(stats.binom.ppf([0.02, 0.1, 0.3, 0.5, 0.7, 0.9, 0.98], trials, p))
@@ -78,12 +78,12 @@ def test_binomial_is_exact_on_few_bits():
                 reader = np.zeros(1, np.int64)
                 # further digits are zeros of keep: an undecided trial is then decided by any bit that is 1
                 words = np.array([first, second, *[3] * 20], np.uint64)
-                law[binomial(words, reader, 2, keep)] += Fraction(1, 16)
+                law[binomial(words, reader, 2, keep, KEEP_BITS)] += Fraction(1, 16)
         # a trial undecided after two digits has the value keep itself, which is not below keep
         assert law == {v: comb(2, v) * p**v * (1 - p) ** (2 - v) for v in range(3)}
 
 
 def test_keeping_all_takes_no_bits():
     reader = np.zeros(1, np.int64)
-    assert binomial(np.empty(0, np.uint64), reader, 9, KEEP_UNITS) == 9
+    assert binomial(np.empty(0, np.uint64), reader, 9, KEEP_UNITS, KEEP_BITS) == 9
     assert reader[0] == 0

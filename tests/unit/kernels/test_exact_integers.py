@@ -9,7 +9,7 @@ from synthmap.kernels.bounded import KEEP_UNITS, binomial, uniform_below
 
 def test_results_are_signed_integers_in_compiled_code():
     uniform_below(np.ones(4, np.uint64), np.zeros(1, np.int64), 7)
-    binomial(np.ones(4, np.uint64), np.zeros(1, np.int64), 3, 5)
+    binomial(np.ones(4, np.uint64), np.zeros(1, np.int64), 3, 5, 16)
     for kernel in (uniform_below, binomial):
         assert {str(overload.signature.return_type) for overload in kernel.overloads.values()} == {"int64"}
 

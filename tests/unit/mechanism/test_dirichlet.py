@@ -9,8 +9,9 @@ from synthmap.geography.region import make_region
 from synthmap.geography.zones import Zones
 from synthmap.kernels.stream import seeded_stream
 from synthmap.mechanism import dirichlet
-from synthmap.mechanism.dirichlet import Counts, loss, synthesize
-from synthmap.mechanism.plan import plan_destinations
+from synthmap.mechanism.dirichlet import loss, synthesize
+from synthmap.mechanism.dirichlet_plan import plan_destinations
+from synthmap.mechanism.table import Counts
 from synthmap.privacy.rule import Rule
 
 

@@ -9,9 +9,11 @@ from synthmap.geography.distance import great_circle_km
 from synthmap.geography.prior import NO_TABLE, PriorTable, mass_below, prior_from
 from synthmap.kernels.bounded import KEEP_UNITS
 from synthmap.kernels.stream import seeded_stream
-from synthmap.mechanism.dirichlet import Counts, loss, synthesize
-from synthmap.mechanism.plan import LADDER, Plan, model_of, plan_destinations, settings_of
+from synthmap.mechanism.dirichlet import loss, synthesize
+from synthmap.mechanism.dirichlet_plan import LADDER, DirichletPlan, plan_destinations
+from synthmap.mechanism.plan import model_of, settings_of
 from synthmap.mechanism.predict import survey
+from synthmap.mechanism.table import Counts
 from synthmap.privacy.calibration import minimum_alpha
 from synthmap.privacy.rule import Rule
 from synthmap.spec import Spec
@@ -67,7 +69,7 @@ def test_a_better_prior_is_followed_more_and_predicted_to_err_less(town):
     weak, strong = replace(SETTINGS, epsilon=1.0, strength=2.0), replace(SETTINGS, epsilon=1.0, strength=200.0)
     found = [plan_destinations(town, PLACES, HEADCOUNT, s) for s in (weak, strong)]
     assert (found[1].predicted_km < found[0].predicted_km).all()
-    assert found[1].prior_share(1).mean() >= found[0].prior_share(1).mean()
+    assert found[1].prior_share.mean() >= found[0].prior_share.mean()
 
 
 def test_cells_without_data_pull_towards_where_they_lie(town):
@@ -113,13 +115,13 @@ def test_the_prior_alone_costs_nothing(town):
     plan = plan_destinations(town, PLACES, HEADCOUNT, replace(SETTINGS, cells=1))
     assert (plan.epsilon == 0).all()
     assert (plan.delta == 0).all()
-    assert (plan.prior_share(1) == 1).all()
+    assert (plan.prior_share == 1).all()
     assert loss(plan, SETTINGS).epsilon == 0
 
 
 def test_more_budget_or_workers_never_leave_more_to_the_prior_much(town):
     shares = [
-        plan_destinations(town, PLACES, HEADCOUNT, replace(SETTINGS, epsilon=e)).prior_share(1) for e in (1.0, 4.0, 8.6)
+        plan_destinations(town, PLACES, HEADCOUNT, replace(SETTINGS, epsilon=e)).prior_share for e in (1.0, 4.0, 8.6)
     ]
     means = [share.mean() for share in shares]
     assert means[0] > means[1] > means[2]
@@ -150,7 +152,7 @@ def test_cells_are_those_that_coarsening_makes(town, finest, share, asked):
 
 def test_a_plan_survives_its_table(town):
     plan = plan_destinations(town, PLACES, HEADCOUNT, SETTINGS)
-    back = Plan.from_table(plan.to_table())
+    back = DirichletPlan.from_table(plan.to_table())
     assert all(np.array_equal(getattr(plan, f), getattr(back, f)) for f in vars(plan))
 
 
@@ -208,4 +210,4 @@ def test_a_public_table_makes_the_prior_worth_more_workers(town):
         assert found.strength == pytest.approx([5.0, 1 / misfit - 1])
         plan = plan_destinations(town, places, np.array([30, 30]), replace(SETTINGS, mixing=mixing), known)
         assert plan.prior_strength == pytest.approx(found.strength)
-        assert Plan.from_table(plan.to_table()).prior_strength.tolist() == plan.prior_strength.tolist()
+        assert DirichletPlan.from_table(plan.to_table()).prior_strength.tolist() == plan.prior_strength.tolist()

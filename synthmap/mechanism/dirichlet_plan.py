@@ -1,0 +1,214 @@
+"""The plan of Dirichlet resampling: for each destination its cells, α and keep probability, all from public data."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from synthmap.errors import PrivacyParameterError
+from synthmap.geography.prior import NO_TABLE, PriorModel, PriorTable
+from synthmap.geography.region import Region
+from synthmap.kernels.bounded import KEEP_UNITS
+from synthmap.mechanism.plan import Plan, PlanSettings, model_of
+from synthmap.mechanism.predict import predicted_errors, survey
+from synthmap.privacy.calibration import Calibration, minimum_alpha
+
+LADDER = (1, 2, 4, 8, 16, 32, 64, 96, 128, 192, 256, 384, 512, 768, 1024, 1536, 2048)
+_HEAVIEST_PRIOR_SHARE = 0.98  # domains where the prior weighs more are next to never better than coarser ones
+_FIRST_LOOK = 2  # cells for each worker (and 32 more) that are looked at first; more only where those do best
+_TO_CELLS = 2**24  # more than cells can be
+_FEWEST_BY_DISTANCE = 16  # distance cells that stand beside those by prior mass have at least as many
+
+
+@dataclass(frozen=True)
+class DirichletPlan(Plan):
+    """The plan of Dirichlet resampling.
+
+    Attributes
+    ----------
+    alpha_numerator, alpha_denominator : ndarray of int64
+        α of each urn cell, workers; with S segments the urn has cells·S.
+    keep_units : ndarray of int64
+        Smallest keep probability of an empty cell, in 1/2^16.
+    epsilon_dropping : ndarray of float64
+        The part of ε that dropping may take.
+    """
+
+    alpha_numerator: NDArray[np.int64]
+    alpha_denominator: NDArray[np.int64]
+    keep_units: NDArray[np.int64]
+    epsilon_dropping: NDArray[np.float64]
+
+    def alpha(self) -> NDArray[np.float64]:
+        """Return α as floats, for reports."""
+        return self.alpha_numerator / self.alpha_denominator
+
+    def noise(self, rows: NDArray[np.bool_]) -> dict[str, float]:
+        """Return the smallest, median and largest α of some destinations."""
+        alpha = self.alpha()[rows]
+        return {
+            "alpha_smallest": float(alpha.min()),
+            "alpha_median": float(np.median(alpha)),
+            "alpha_largest": float(alpha.max()),
+        }
+
+    def summary(self, settings: PlanSettings) -> dict[str, float | str]:
+        """Return the smallest keep probability."""
+        return {"keep_smallest": float(self.keep_units.min() / KEEP_UNITS)}
+
+    def steps(self) -> dict[str, float]:
+        """Return what resampling and dropping take, where they take most. Dropping never fails."""
+        return {
+            "resampling_epsilon": float((self.epsilon - self.epsilon_dropping).max()),
+            "resampling_delta": float(self.delta.max()),
+            "dropping_epsilon": float(self.epsilon_dropping.max()),
+        }
+
+
+def plan_destinations(
+    region: Region,
+    destination: NDArray[np.int32],
+    headcount: NDArray[np.int64],
+    settings: PlanSettings,
+    table: PriorTable = NO_TABLE,
+) -> DirichletPlan:
+    """Return the plan for the destinations of the given ranks and public headcounts.
+
+    With ``settings.cells == 0`` each destination gets the candidate with the smallest predicted error: by prior mass,
+    by distance or by either, any number of cells of `LADDER`. One cell (the prior alone, which costs nothing) is among
+    them: a plan is never predicted to be worse than the prior.
+
+    Parameters
+    ----------
+    table : PriorTable
+        Public; part of the prior.
+
+    Raises
+    ------
+    PrivacyParameterError
+        If no noise level meets the settings.
+    """
+    asked, finest = _candidates(settings, len(region.zones) + 1)
+    most = _most(settings, headcount, asked)
+    model = model_of(settings, table)
+    first = most
+    if settings.finest < 0 and not settings.cells:
+        first = np.minimum(most, asked[np.searchsorted(asked, _FIRST_LOOK * (headcount + 32), side="right") - 1])
+    plan = _best(region, model, destination, headcount, settings, asked, finest, first)
+    edge = np.flatnonzero((first < most) & (plan.cells_asked == first))
+    if not edge.size:
+        return plan
+    finer = _best(region, model, destination[edge], headcount[edge], settings, asked, finest, most[edge])
+    columns = {field.name: getattr(plan, field.name).copy() for field in fields(DirichletPlan)}
+    for name, column in columns.items():
+        column[edge] = getattr(finer, name)
+    return DirichletPlan(**columns)
+
+
+def _best(
+    region: Region,
+    model: PriorModel,
+    destination: NDArray[np.int32],
+    headcount: NDArray[np.int64],
+    settings: PlanSettings,
+    asked: NDArray[np.int64],
+    finest: NDArray[np.int64],
+    most: NDArray[np.int64],
+) -> DirichletPlan:
+    """Return for each destination the candidate of at most `most` cells that is predicted to err least."""
+    found = survey(region.tree, model, region.points(destination), destination, asked, finest, most)
+    distinct, inverse = np.unique(headcount[:, None] * _TO_CELLS + found.cells, return_inverse=True)
+    calibrated = [_calibrate(settings, *divmod(pair, _TO_CELLS)) for pair in distinct.tolist()]
+    inverse = inverse.reshape(found.cells.shape)
+    alpha = np.array([float(calibration.alpha) for calibration, _ in calibrated])[inverse]
+    errors = predicted_errors(headcount, alpha * found.cells * float(settings.segments), found)
+    choice = errors.argmin(axis=1)
+    chosen = (np.arange(destination.size), choice)
+    pick = inverse[chosen]
+    calibrations = [calibration for calibration, _ in calibrated]
+    return DirichletPlan(
+        destination=destination.astype(np.int32),
+        headcount=headcount.astype(np.int64),
+        synthetic_size=headcount.astype(np.int64),
+        cells_asked=asked[choice],
+        cells=found.cells[chosen],
+        alpha_numerator=np.array([c.alpha.numerator for c in calibrations], np.int64)[pick],
+        alpha_denominator=np.array([c.alpha.denominator for c in calibrations], np.int64)[pick],
+        keep_units=np.array([units for _, units in calibrated], np.int64)[pick],
+        epsilon=np.array([c.epsilon_total for c in calibrations])[pick],
+        epsilon_dropping=np.array([c.epsilon_dropping for c in calibrations])[pick],
+        delta=np.array([c.certified_delta for c in calibrations])[pick],
+        predicted_km=errors[chosen],
+        prior_share=_prior_share(headcount, found.cells[chosen], alpha[chosen], settings.segments),
+        prior_strength=found.strength,
+        finest=finest[choice],
+    )
+
+
+def _prior_share(
+    headcount: NDArray[np.int64], cells: NDArray[np.int64], alpha: NDArray[np.float64], segments: int
+) -> NDArray[np.float64]:
+    """Return A/(n + A): the share of a destination's synthetic workers that comes from the prior; 1 with one cell."""
+    mass = alpha * cells * segments
+    return np.where(cells == 1, 1.0, mass / (headcount + mass))
+
+
+def _candidates(settings: PlanSettings, every: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the cells asked for, ascending within a coarsening, and the finest level (−1: prior mass) of each."""
+    ladder = [settings.cells] if settings.cells else sorted({min(k, every) for k in LADDER})
+    both = settings.either and settings.finest >= 0
+    by_mass = ladder if both or settings.finest < 0 else []
+    by_distance = ladder if settings.finest >= 0 else []
+    if both and not settings.cells:
+        by_distance = [k for k in ladder if k >= _FEWEST_BY_DISTANCE]
+    finest = [-1] * len(by_mass) + [settings.finest] * len(by_distance)
+    return np.array([*by_mass, *by_distance], np.int64), np.array(finest, np.int64)
+
+
+def _most(settings: PlanSettings, headcount: NDArray[np.int64], asked: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return for each destination the most cells worth a look: beyond, nearly all workers would be the prior's."""
+    ladder = np.unique(asked)
+    distinct, inverse = np.unique(headcount, return_inverse=True)
+    most = np.full(distinct.size, ladder[0])
+    for place, n in enumerate(distinct.tolist()):
+        for cells in ladder[1:].tolist():
+            mass = float(_calibrate(settings, n, cells)[0].alpha) * cells * settings.segments
+            if mass / (mass + n) > _HEAVIEST_PRIOR_SHARE:
+                break
+            most[place] = cells
+    return most[inverse]
+
+
+def _keeps(wanted: float) -> Iterator[int]:
+    """Yield keep probabilities in 1/2^16, from `wanted` (rounded up) towards 1."""
+    units = min(KEEP_UNITS, -int(-Fraction(wanted) * KEEP_UNITS // 1))
+    while KEEP_UNITS - units > KEEP_UNITS // 64:
+        yield units
+        units = (units + KEEP_UNITS) // 2
+    yield KEEP_UNITS
+
+
+def _calibrate(settings: PlanSettings, headcount: int, cells: int) -> tuple[Calibration, int]:
+    """Return the noise for one destination and its keep probability in 1/2^16.
+
+    Where dropping as wished costs more than ε, the keep probability moves towards 1 until it does not.
+    """
+    for units in _keeps(settings.keep):
+        try:
+            found = minimum_alpha(
+                epsilon=settings.epsilon,
+                delta=settings.delta,
+                headcount=headcount,
+                cells=cells * settings.segments,
+                keep=units / KEEP_UNITS,
+                keep_most=1.0 if settings.keep_by_prior else units / KEEP_UNITS,
+                rule=settings.rule,
+            )
+        except PrivacyParameterError:
+            if units == KEEP_UNITS:
+                raise
+        else:
+            return found, units
+    raise AssertionError("unreachable: the last keep probability is 1")

@@ -1,0 +1,112 @@
+"""The noisy histogram, read through the public prior, as one randomised map with its loss."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from synthmap.errors import PrivacyParameterError
+from synthmap.geography.prior import NO_TABLE, PriorTable
+from synthmap.geography.region import Region
+from synthmap.kernels.histogram import publish_many
+from synthmap.kernels.stream import Stream
+from synthmap.mechanism.histogram_plan import HistogramPlan
+from synthmap.mechanism.plan import PlanSettings, model_of
+from synthmap.mechanism.table import Counts, SyntheticCounts, TableLoss, refuse_other_headcounts, tally
+from synthmap.privacy.composition import table_dp
+from synthmap.privacy.histogram import UNITS
+from synthmap.privacy.rule import Rule
+
+_COLUMNS = (
+    "cells_asked",
+    "groups_asked",
+    "cells",
+    "groups",
+    "noise_units",
+    "group_noise_units",
+    "headcount",
+    "finest",
+)
+
+
+def loss(plan: HistogramPlan, settings: PlanSettings) -> TableLoss:
+    """Return the loss of a table drawn by `plan`: pure ε-DP (adjacency: one worker has another origin).
+
+    Destinations compose in parallel; what is published is made from noisy counts alone.
+    """
+    epsilon, _ = table_dp(plan.epsilon, plan.delta)
+    return TableLoss(epsilon, 0.0, None, None, Rule.PURE)
+
+
+def synthesize(
+    plan: HistogramPlan,
+    counts: Counts,
+    region: Region,
+    settings: PlanSettings,
+    stream: Stream,
+    table: PriorTable = NO_TABLE,
+) -> SyntheticCounts:
+    """Return a table for the destinations of `plan`, with an interval for every figure.
+
+    **Guarantee** (adjacency: one worker of one destination has another origin and segment): `loss`. Each destination
+    draws from its own stream, so the table does not depend on how destinations are grouped.
+
+    Parameters
+    ----------
+    plan, region, settings
+        Public.
+    counts : Counts
+        Confidential.
+    stream : Stream
+        `secure_stream()` for a release.
+    table : PriorTable
+        Public; the one that the plan was made with.
+
+    Raises
+    ------
+    PrivacyParameterError
+        If a destination's workers do not add up to its public headcount, or a domain is not as planned.
+    """
+    refuse_other_headcounts(plan, counts)
+    size = int(plan.headcount.sum())
+    keys, intervals = np.empty(size, np.int64), np.empty((size, 2), np.int32)
+    status = np.ones(len(plan), np.int8)
+    budget = _words_needed(plan, settings)
+    parameters = np.stack([getattr(plan, name) for name in _COLUMNS], axis=1)
+    model = model_of(settings, table)
+    points = region.points(plan.destination)
+    while (status == 1).any():
+        asked = np.where(status == 1, budget, 0)
+        words = stream.batch(plan.destination, asked)
+        publish_many(
+            counts.first_row,
+            counts.origin,
+            counts.workers,
+            region.tree,
+            model,
+            points,
+            plan.destination,
+            parameters,
+            settings.strength_inside,
+            settings.agreement,
+            np.append(0, np.cumsum(asked)),
+            words,
+            keys,
+            intervals,
+            status,
+        )
+        budget = budget * 2
+    if (status == 2).any():
+        raise PrivacyParameterError("the plan must be made for this geography; plan again")
+    return tally(plan, keys, counts.workers.shape[1], intervals)
+
+
+def _words_needed(plan: HistogramPlan, settings: PlanSettings) -> NDArray[np.int64]:
+    """Return a number of random words that nearly always suffices: three and more for a count that turns positive."""
+
+    def level(cells: NDArray[np.int64], units: NDArray[np.int64]) -> NDArray[np.float64]:
+        positive = units / UNITS  # of the empty cells
+        each = 3.0 + np.minimum(plan.headcount, 1.0 / (1.0 - units / (UNITS - units)))
+        cells = cells * settings.segments
+        return cells / 16 + each * (cells * positive + 4.0 * np.sqrt(cells * positive) + plan.headcount)
+
+    found = level(plan.cells, plan.noise_units) + level(plan.groups, plan.group_noise_units)
+    return np.asarray(found, np.int64) + 2 * plan.headcount + 64

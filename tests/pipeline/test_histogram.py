@@ -1,0 +1,142 @@
+"""Releases of noisy counts: through the same pipeline, manifest, verification, evaluation and service as any other."""
+
+import json
+import math
+
+import polars as pl
+import pyarrow.parquet as pq
+import pytest
+
+from pipelines.release import plan, release
+from synthmap.confidential.fidelity import evaluate
+from synthmap.errors import ReleaseCorruptError
+from synthmap.mechanism.recertify import recertify
+from synthmap.published.exports.csv import write_csv
+from synthmap.published.store import ReleaseStore
+from synthmap.published.utility import destination_utility, release_utility
+from synthmap.release.statement import read_statement
+from synthmap.release.verify import verify
+
+SEGMENTS = ["SA01", "SA02", "SA03"]
+
+
+@pytest.fixture
+def released(make_spec):
+    def make(scheduler="threads", **changes):
+        plan = {"mechanism": "histogram"} | changes.pop("plan", {})
+        spec = make_spec(plan=plan, **({"run": {"seed": 1}} | changes))
+        return release(spec, scheduler=scheduler), spec
+
+    return make
+
+
+def test_a_release_keeps_headcounts_and_tells_an_interval_for_every_row(released, read_od, region):
+    found, _ = released(run={"seed": None})
+    verify(found.path)
+    published = read_od(found.path)
+    assert published.columns == ["origin", "destination", "count", *SEGMENTS, "low", "high"]
+    true = pl.read_parquet(region / "od.parquet")
+    sums = [table.group_by("destination").agg(pl.col("count").sum()).sort("destination") for table in (published, true)]
+    assert sums[0]["count"].cast(pl.Int64).to_list() == sums[1]["count"].cast(pl.Int64).to_list()
+    assert (published.select(pl.sum_horizontal(SEGMENTS)).to_series() == published["count"]).all()
+    assert (published["low"] <= published["high"]).all()
+    both = published.join(true, on=["origin", "destination"], how="left").with_columns(
+        pl.col("count_right").fill_null(0)
+    )
+    inside = both.select(pl.col("count_right").is_between(pl.col("low"), pl.col("high"))).to_series()
+    assert 0.8 < inside.mean() < 1
+
+
+def test_the_manifest_promises_pure_differential_privacy(released):
+    found, spec = released(privacy={"max_jobs_per_worker": 2})
+    privacy, told = found.manifest.privacy, found.manifest.plan
+    assert (privacy.rule, privacy.pdp_cells) == ("pure", None)
+    assert (privacy.dp.epsilon, privacy.dp.delta) == (8.0, 0.0)
+    assert 3.9 < privacy.certified_per_job.epsilon <= 4.0
+    assert privacy.certified_per_job.delta == 0
+    assert (told.mechanism, told.reading, told.interval, told.coarsening) == ("histogram", "means", 0.9, "auto")
+    assert privacy.steps.cells_epsilon > 0
+    assert privacy.steps.resampling_epsilon == 0
+    assert all(part.noise_sd_median > 0 and part.alpha_median is None for part in told.classes)
+    words = read_statement(found.path).model_dump_json()
+    assert "integer noise is added to the count" in words
+    assert '"form":"pure"' in words
+    assert spec.plan.mechanism == "histogram"
+
+
+def test_noise_is_certified_again_and_too_little_of_it_refused(released):
+    found, _ = released()
+    assert recertify(found.path) > 0
+    path = found.path / "plan.parquet"
+    table = pq.read_table(path)
+    free_groups = ("group_noise_units", [2**30] * len(table))
+    for name, values in (("noise_units", [1] * len(table)), ("noise_units", [2**31] * len(table)), free_groups):
+        place = table.column_names.index(name)
+        path.unlink()
+        pq.write_table(table.set_column(place, name, [values]), path)
+        with pytest.raises(ReleaseCorruptError, match="must meet the ε and δ"):
+            recertify(found.path)
+
+
+@pytest.mark.parametrize("partitions", [1, 7])
+def test_the_table_does_not_depend_on_partitions(released, read_od, partitions):
+    once, _ = released(run={"seed": 3, "partitions": 3})
+    again, _ = released(run={"seed": 3, "partitions": partitions}, scheduler="processes")
+    assert read_od(once.path).equals(read_od(again.path))
+
+
+def test_the_other_reading_is_another_table(released, read_od):
+    means, _ = released()
+    likely, _ = released(plan={"reading": "agreement"})
+    assert likely.manifest.plan.reading == "agreement"
+    assert not read_od(means.path).equals(read_od(likely.path))
+
+
+def test_the_planner_chooses_a_mechanism_and_says_why(released):
+    found, spec = released(plan={"mechanism": "auto"})
+    told = found.manifest.plan
+    km = {name: float(told.choice.split(f"{name} ")[1].split(" km")[0]) for name in ("dirichlet", "histogram")}
+    assert told.mechanism == min(km, key=lambda name: km[name])
+    assert found.manifest.privacy.dp.delta == 0
+    assert plan(spec, scheduler="threads").summary.choice == told.choice
+
+
+def test_it_is_evaluated_beside_what_was_expected(released):
+    found, spec = released(segments=None)
+    measured = evaluate(found.path, spec)
+    assert measured.expected.cpc_cells is None
+    assert 0.3 < measured.expected.distance_mae_km / measured.distance_mae_km < 2
+    assert measured.expected.if_prior_were_true is not None
+    assert measured.cpc_cells is not None
+    resampled, other = released(plan={"mechanism": "dirichlet"}, segments=None)
+    assert measured.cpc["tract/tract"] > evaluate(resampled.path, other).cpc["tract/tract"]
+
+
+def test_what_is_served_knows_its_errors(released, tmp_path):
+    found, _ = released()
+    opened = ReleaseStore(found.path.parent).open(found.release)
+    whole = release_utility(opened)
+    assert whole.model_dump_json()
+    largest = opened.collect(opened.plan.sort("headcount", descending=True).head(1))["destination"][0]
+    one = destination_utility(opened, largest)
+    assert (one.alpha, one.keep) == (None, None)
+    assert one.noise_sd > 0
+    assert 0 < one.common_part <= 1
+    errors = [figure.error for figure in one.figures]
+    assert errors == sorted(errors)
+    assert all(math.isfinite(error) for error in errors)
+    path = tmp_path / "flows.csv"
+    write_csv(opened, path, "")
+    table = pl.read_csv(path, infer_schema=False)
+    assert {"low", "high"} <= set(table.columns)
+
+
+def test_the_command_line_tells_the_noise(make_spec, command, tmp_path):
+    make_spec(plan={"mechanism": "auto"})
+    found = command("plan", tmp_path / "spec.toml")
+    assert found.returncode == 0, found.stderr
+    assert "predicted error of average commutes" in found.stdout
+    values = json.loads(command("plan", tmp_path / "spec.toml", "--json").stdout)
+    assert values["plan"]["mechanism"] in ("dirichlet", "histogram")
+    made = command("release", tmp_path / "spec.toml", "--json")
+    assert command("verify", json.loads(made.stdout)["path"]).returncode == 0
