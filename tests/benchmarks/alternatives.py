@@ -7,6 +7,7 @@ worker of one destination has another origin*, headcounts public. What the other
   and the noise has scale 2/ε. Destinations are disjoint, so each gets the whole ε.
 * The stability histogram changes in at most 2 keys, by 1 each: d_in = (L0 2, L1 2, L∞ 1); its δ is for one destination.
 * inf-tda's "bounded" adjacency is the same replacement; it is run on each destination, its total public, ρ from (ε, δ).
+* The histogram mechanism is pure ε-DP: it gets the same ε and no δ.
 * What a method leaves negative or off the public headcount is projected onto it (nearest in L2, then by largest
   remainders): post-processing, no ε. Methods that work on tracts are spread over zones by the public weights.
 
@@ -88,8 +89,17 @@ def laplace_by_tract(world: World, epsilon: float, delta: float, rng: np.random.
     return spread(world, projected(noisy, world.by_area.sum(axis=1)), rng)
 
 
+def largest_of_zones(world: World, epsilon: float, delta: float, rng: np.random.Generator, _: Path) -> ODTable:
+    """Noise on every zone, of which the n(d) largest counts are kept; then made to add up to the headcount."""
+    return _noisy_zones(world, epsilon, rng, keep_largest=True)
+
+
 def geometric_by_zone(world: World, epsilon: float, delta: float, rng: np.random.Generator, _: Path) -> ODTable:
     """Noise on every zone, as numpy draws it: the law is OpenDP's, 5 µs a cell."""
+    return _noisy_zones(world, epsilon, rng, keep_largest=False)
+
+
+def _noisy_zones(world: World, epsilon: float, rng: np.random.Generator, *, keep_largest: bool) -> ODTable:
     ratio, zones = 1 - np.exp(-epsilon / 2), len(world.zones) + 1
     order = np.argsort(world.table.destination, kind="stable")
     starts = np.searchsorted(world.table.destination[order], world.destinations)
@@ -98,7 +108,10 @@ def geometric_by_zone(world: World, epsilon: float, delta: float, rng: np.random
         rows = order[low:high]
         noisy = (rng.geometric(ratio, zones) - rng.geometric(ratio, zones)).astype(float)
         np.add.at(noisy, world.table.origin[rows], world.table.count[rows])
-        counts = projected(noisy[None, :], world.table.count[rows].sum(keepdims=True))[0]
+        headcount = int(world.table.count[rows].sum())
+        if keep_largest:
+            noisy[np.argsort(-noisy, kind="stable")[headcount:]] = 0.0
+        counts = projected(noisy[None, :], np.array([headcount]))[0]
         origin = np.flatnonzero(counts).astype(np.int32)
         out.append(ODTable(origin, np.full(origin.size, d, np.int32), counts[origin]))
     return _joined(out)
@@ -176,6 +189,14 @@ def _above(world: World) -> NDArray[np.int32]:
     return out
 
 
+def histogram(world: World, epsilon: float, delta: float, rng: np.random.Generator, place: Path) -> ODTable:
+    return world.released(place, epsilon=epsilon, delta=delta, mechanism="histogram")
+
+
+def histogram_agreement(world: World, epsilon: float, delta: float, rng: np.random.Generator, place: Path) -> ODTable:
+    return world.released(place, epsilon=epsilon, delta=delta, mechanism="histogram", reading="agreement")
+
+
 def synthmap_auto(world: World, epsilon: float, delta: float, rng: np.random.Generator, place: Path) -> ODTable:
     return world.released(place, epsilon=epsilon, delta=delta)
 
@@ -222,11 +243,14 @@ def _joined(tables: list[ODTable]) -> ODTable:
 
 METHODS: dict[str, Method] = {
     "synthmap, planned": synthmap_auto,
+    "synthmap histogram, means": histogram,
+    "synthmap histogram, likeliest": histogram_agreement,
     "synthmap, tract cells, one alpha": tract_cells,
     "ICDE 2008: distance cells, dropping": icde_2008,
     "OpenDP geometric, tracts": geometric_by_tract,
     "OpenDP Laplace, tracts": laplace_by_tract,
     "geometric, zones": geometric_by_zone,
+    "geometric, zones, n(d) largest": largest_of_zones,
     "OpenDP stability histogram, zones": stability,
     "inf-tda top-down, tracts": top_down,
     "prior alone": prior_alone,
@@ -300,7 +324,7 @@ def _plot(found: list[dict[str, object]], world: World, path: Path) -> None:
                     method, (1, y[0]), xycoords=("axes fraction", "data"), ha="right", va="bottom", fontsize=8
                 )
             else:
-                heavy = {"linewidth": 2.5} if method == "synthmap, planned" else {}
+                heavy = {"linewidth": 2.5} if method.startswith("synthmap") else {}
                 axis.errorbar([row["epsilon"] for row in rows], y, spread_, marker="o", label=method, **heavy)
         axis.set_xscale("log", base=2)
         ticks = sorted({row["epsilon"] for row in found})

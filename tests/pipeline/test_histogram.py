@@ -2,16 +2,22 @@
 
 import json
 import math
+from fractions import Fraction
 
 import polars as pl
 import pyarrow.parquet as pq
 import pytest
 
+from pipelines.publish import promise
 from pipelines.release import plan, release
+from pipelines.spending import charge_of
 from synthmap.confidential.fidelity import evaluate
 from synthmap.errors import ReleaseCorruptError
+from synthmap.mechanism.chosen import promised
 from synthmap.mechanism.recertify import recertify
 from synthmap.published.exports.csv import write_csv
+from synthmap.published.od import Query, find_flows
+from synthmap.published.places import ZONE
 from synthmap.published.store import ReleaseStore
 from synthmap.published.utility import destination_utility, release_utility
 from synthmap.release.statement import read_statement
@@ -140,3 +146,26 @@ def test_the_command_line_tells_the_noise(make_spec, command, tmp_path):
     assert values["plan"]["mechanism"] in ("dirichlet", "histogram")
     made = command("release", tmp_path / "spec.toml", "--json")
     assert command("verify", json.loads(made.stdout)["path"]).returncode == 0
+
+
+@pytest.mark.parametrize("mechanism", ["histogram", "dirichlet", "auto"])
+def test_the_ledger_is_charged_what_the_manifest_promises_or_more(make_spec, mechanism):
+    spec = make_spec(plan={"mechanism": mechanism})
+    cost, (rule, delta) = promise(spec), promised(spec)
+    asked = charge_of(spec)
+    assert (asked.rule, float(Fraction(asked.epsilon)), float(Fraction(asked.delta))) == (
+        rule.value,
+        cost.epsilon,
+        cost.delta,
+    )
+    assert (delta == 0) == (mechanism == "histogram")
+
+
+def test_flows_between_zones_tell_their_interval_and_sums_do_not(released):
+    found, _ = released()
+    opened = ReleaseStore(found.path.parent).open(found.release)
+    page = find_flows(opened, Query(ZONE, ZONE, (), (), 1, 10, None, "destination"), limit=10)
+    assert page.rows.columns == ["origin", "destination", "count", *SEGMENTS, "low", "high"]
+    assert (page.rows["low"] <= page.rows["high"]).all()
+    sums = find_flows(opened, Query("county", "county", (), (), 1, 10, None, "destination"), limit=10)
+    assert sums.rows.columns == ["origin", "destination", "count", *SEGMENTS]
