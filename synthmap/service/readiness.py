@@ -11,6 +11,7 @@ from synthmap.published.first_view import first_view
 from synthmap.published.store import ReleaseStore
 
 _KEPT_SECONDS = 1.0  # however often it is asked, the catalog is asked no more often
+_LEAVE_SECONDS = 15.0
 _log = structlog.get_logger()
 
 
@@ -24,14 +25,18 @@ class Readiness:
         self._asking = threading.Lock()
         self._answer: bool | None = None
         self._asked = 0.0
+        self._opening: threading.Thread | None = None
 
     def start(self) -> None:
         """Open every release once, beside the serving: hashing large ones takes its time. Damaged ones are logged."""
-        threading.Thread(target=self._open_all, name="open-releases", daemon=True).start()
+        self._opening = threading.Thread(target=self._open_all, name="open-releases", daemon=True)
+        self._opening.start()
 
     def stop(self) -> None:
-        """Let the opening end after the release it is at."""
+        """Let the opening end after the release it is at: a library cut off while it reads aborts the whole process."""
         self._stopped.set()
+        if self._opening is not None:
+            self._opening.join(_LEAVE_SECONDS)
 
     def fault(self) -> str | None:
         """Return why the service is not ready; None if it is."""

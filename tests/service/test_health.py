@@ -1,6 +1,11 @@
 """Liveness, readiness, and the one shape of errors."""
 
+import threading
+from types import SimpleNamespace
+
 from waiting import wait_for
+
+from synthmap.service.readiness import Readiness
 
 
 def test_a_service_over_a_store_is_alive_and_ready(client):
@@ -35,3 +40,21 @@ def test_an_unknown_query_parameter_is_a_bad_request(client):
     answer = client.get("/healthz?verbose=1")
     assert answer.status_code == 400
     assert "verbose" in answer.json()["detail"]
+
+
+def test_what_is_still_being_opened_is_waited_for_at_the_end():
+    """A daemon thread that is cut off in a library at exit aborts the process."""
+    going_on, begun = threading.Event(), threading.Event()
+
+    def list_slowly(names):
+        begun.set()
+        going_on.wait(10)
+        return []
+
+    releases = SimpleNamespace(ids=lambda: ["one", "two"], list=list_slowly, dated=list)
+    readiness = Readiness(releases, SimpleNamespace(), 10)
+    readiness.start()
+    assert begun.wait(10)
+    threading.Timer(0.1, going_on.set).start()
+    readiness.stop()
+    assert not readiness._opening.is_alive()

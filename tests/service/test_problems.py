@@ -79,7 +79,8 @@ def test_a_bad_body_is_a_bad_request(client, body):
             for process in ("release", "evaluate", "export"):
                 headers = {**bearer(client), "Content-Type": "application/json"}
                 answer = client.request(route.method, route.path(process=process), content=body, headers=headers)
-                assert answer.status_code == 400, (route, answer.text)
+                known = "{release}" not in route.template  # there is none of the name that the path gets
+                assert answer.status_code == (400 if known else 404), (route, answer.text)
                 assert is_problem(answer)
                 assert len(answer.text) < 2000
 
