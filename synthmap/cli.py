@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
+from pipelines.interrupts import end_on
 from synthmap import __version__
 from synthmap.commands import audit, datasets, export, keys, ledger, metrics, serving, statement, up
 from synthmap.commands.shared import AsJson, Database, Scheduler, progress_bars
@@ -43,8 +44,7 @@ class RuleName(StrEnum):
 
 def main() -> None:
     """Run the command line; a user's error is one line on stderr and exit code 2."""
-    for number in (signal.SIGTERM, signal.SIGHUP):  # leave as after Ctrl-C: what is confidential goes from the disk
-        signal.signal(number, _interrupt)
+    end_on(signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
     try:
         code = app(standalone_mode=False)
     except SynthmapError as fault:
@@ -61,10 +61,6 @@ def main() -> None:
         sys.exit(code if isinstance(code, int) else 0)
     typer.echo("synthmap: " + " ".join(text.split()), err=True)
     sys.exit(2)
-
-
-def _interrupt(*_: object) -> None:
-    raise KeyboardInterrupt
 
 
 def _version(wanted: bool) -> None:

@@ -12,6 +12,7 @@ import threading
 import time
 from typing import Any, TextIO
 
+from pipelines.interrupts import end_on
 from pipelines.jobs.order import Order, Progress, read_order
 
 _SIGNALS = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
@@ -22,8 +23,7 @@ _ENDS = dict(zip(_BEGINS, [*list(_BEGINS.values())[1:], 99], strict=True))
 
 def main() -> int:
     """Carry out the job and return 0 if it has a result."""
-    for number in _SIGNALS:
-        signal.signal(number, _interrupt)
+    end_on(*_SIGNALS, once=True)
     order = read_order(sys.stdin.readline())
     threading.Thread(target=_end_with_the_worker, args=[order.grace_seconds], daemon=True).start()
     os.set_inheritable(order.events, False)
@@ -94,13 +94,6 @@ def tell(events: TextIO, **event: Any) -> None:
     """Write an event as a line of JSON."""
     events.write(json.dumps(event) + "\n")
     events.flush()
-
-
-def _interrupt(*_: object) -> None:
-    """End as after Ctrl-C: what is confidential goes from the disk. A second signal does not end that."""
-    for number in _SIGNALS:
-        signal.signal(number, signal.SIG_IGN)
-    raise KeyboardInterrupt
 
 
 def _end_with_the_worker(grace_seconds: float) -> None:
