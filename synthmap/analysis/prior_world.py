@@ -5,6 +5,8 @@ figures only, so any measure of the two estimates its expectation under that ass
 """
 
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +22,7 @@ from synthmap.geography.zones import Zones
 from synthmap.kernels.bounded import KEEP_UNITS
 from synthmap.kernels.destination import synthesize_many
 from synthmap.kernels.histogram import nest, publish_many
-from synthmap.kernels.stream import seeded_stream
+from synthmap.kernels.stream import draw_all, seeded_stream
 from synthmap.release.manifest import Manifest
 
 _RESAMPLING = ("cells_asked", "cells", "size", "alpha_numerator", "alpha_denominator", "keep_units", "finest")
@@ -124,29 +126,23 @@ def _run(
     """Return the synthetic origins of the destinations in `part`, drawn by the kernels of a release."""
     size = plan.size[part]
     keys = np.empty(int(size.sum()), np.int64)
-    status = np.ones(size.size, np.int8)
-    stream = seeded_stream(seed)
-    budget = 2 * size + 2 + np.where(plan.keep_units[part] < KEEP_UNITS, size + plan.cells[part] // 16 + 64, 0)
-    if not plan.resampled:
-        budget += 4 * plan.cells[part]
     segments = 1 if plan.resampled else setting.segments
     counts = np.zeros((origin.size, segments), np.int64)
     counts[np.arange(origin.size), np.arange(origin.size) % segments] = 1
-    while (status == 1).any():
-        asked = np.where(status == 1, budget, 0)
-        words = np.append(0, np.cumsum(asked)), stream.batch(plan.destination[part], asked)
-        public = setting.tree, setting.model, setting.points[part], setting.destination[part]
-        if plan.resampled:
-            resampling = _parameters(plan, part, _RESAMPLING)
-            resampling[:, 3] *= setting.segments
-            synthesize_many(
-                first_row, origin, counts, *public, resampling, setting.keep_by_prior, *words, keys, status
-            )  # fmt: skip
-        else:
-            noise, unread = _parameters(plan, part, _NOISE), np.empty((keys.size, 2), np.int32)
-            read = setting.strength_inside, setting.agreement
-            publish_many(first_row, origin, counts, *public, noise, *read, *words, keys, unread, status)
-        budget = budget * 2
+    public = setting.tree, setting.model, setting.points[part], setting.destination[part]
+    outputs: tuple[NDArray[Any], ...] = (keys,)
+    if plan.resampled:
+        parameters = _parameters(plan, part, _RESAMPLING)
+        parameters[:, 3] *= setting.segments
+        draw = partial(synthesize_many, first_row, origin, counts, *public, parameters, setting.keep_by_prior)
+        budget = 2 * size + 2 + np.where(plan.keep_units[part] < KEEP_UNITS, size + plan.cells[part] // 16 + 64, 0)
+    else:
+        parameters = _parameters(plan, part, _NOISE)
+        read = setting.strength_inside, setting.agreement
+        draw = partial(publish_many, first_row, origin, counts, *public, parameters, *read)
+        budget = 4 * (size + segments * plan.cells[part]) + 64
+        outputs = keys, np.empty((keys.size, 2), np.int32)
+    status = draw_all(seeded_stream(seed), plan.destination[part], budget, draw, *outputs)
     return None if (status == 2).any() else (keys // segments).astype(np.int32)
 
 

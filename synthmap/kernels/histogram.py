@@ -171,8 +171,9 @@ def publish_one(
     if nested.group.size != made[0] or nested.groups != made[1]:
         return np.empty(0, np.int64), np.empty((0, 2), np.int32)
     homes = cells_of(origins, counts, nested.bounds)
+    strength = worth(model, destination)
     masses = cell_masses(prior, tree.cumulative, nested.bounds)
-    levels = levels_of(nested, masses, segments, noise, worth(model, destination), within)
+    levels = levels_of(nested, masses, segments, noise, strength, max(within, strength))
     noisy, noisy_groups = noisy_levels(homes, levels.group, made[1] * segments, noise, words, reader)
     found = read_counts(noisy, noisy_groups, homes.size, levels)
     if agreement:

@@ -6,6 +6,7 @@ d·2^64, so streams of different destinations never overlap. The key lives in th
 
 import hashlib
 import secrets
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -48,3 +49,30 @@ def seeded_stream(seed: int) -> Stream:
     """Return a stream that depends on `seed` only: for tests and demonstrations, **not private**."""
     key = hashlib.sha256(b"synthmap seeded stream, not private\0" + str(seed).encode()).digest()
     return Stream(key=key, private=False)
+
+
+def draw_all(
+    stream: Stream,
+    destinations: NDArray[np.integer[Any]],
+    budget: NDArray[np.int64],
+    draw: Callable[..., None],
+    *outputs: NDArray[Any],
+) -> NDArray[np.int8]:
+    """Return what became of each destination: 0 (drawn) or 2 (its domain is not as planned).
+
+    Where words run out the destination is drawn again from the same stream, twice as long, which begins as before.
+
+    Parameters
+    ----------
+    budget : ndarray of int64, shape (destinations,)
+        Words that each gets at first.
+    draw : callable
+        A kernel that takes where each destination's words start, the words, `outputs` and status, and fills the latter
+        two for destinations of status 1; those that ran out of words stay so.
+    """
+    status = np.ones(destinations.size, np.int8)
+    while (status == 1).any():
+        asked = np.where(status == 1, budget, 0)
+        draw(np.append(0, np.cumsum(asked)), stream.batch(destinations, asked), *outputs, status)
+        budget = budget * 2
+    return status

@@ -1,5 +1,7 @@
 """Dirichlet resampling of whole destinations: the mechanism of OnTheMap, as one randomised map with its loss."""
 
+from functools import partial
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -8,7 +10,7 @@ from synthmap.geography.prior import NO_TABLE, PriorTable
 from synthmap.geography.region import Region
 from synthmap.kernels.bounded import KEEP_UNITS
 from synthmap.kernels.destination import synthesize_many
-from synthmap.kernels.stream import Stream
+from synthmap.kernels.stream import Stream, draw_all
 from synthmap.mechanism.dirichlet_plan import DirichletPlan
 from synthmap.mechanism.plan import PlanSettings, model_of
 from synthmap.mechanism.table import Counts, SyntheticCounts, TableLoss, refuse_other_headcounts, tally
@@ -57,33 +59,21 @@ def synthesize(
         If a destination's workers do not add up to its public headcount, or a domain is not as planned.
     """
     refuse_other_headcounts(plan, counts)
-    size = plan.synthetic_size
-    keys = np.empty(int(size.sum()), np.int64)
-    status = np.ones(len(plan), np.int8)
-    budget = _words_needed(plan, settings)
+    keys = np.empty(int(plan.synthetic_size.sum()), np.int64)
     columns = ("cells_asked", "cells", "synthetic_size", "alpha_numerator", "alpha_denominator", "keep_units", "finest")
-    parameters = np.stack([getattr(plan, name) for name in columns], axis=1)
-    model = model_of(settings, table)
-    points = region.points(plan.destination)
-    while (status == 1).any():
-        asked = np.where(status == 1, budget, 0)
-        words = stream.batch(plan.destination, asked)
-        synthesize_many(
-            counts.first_row,
-            counts.origin,
-            counts.workers,
-            region.tree,
-            model,
-            points,
-            plan.destination,
-            parameters,
-            settings.keep_by_prior,
-            np.append(0, np.cumsum(asked)),
-            words,
-            keys,
-            status,
-        )
-        budget = budget * 2
+    draw = partial(
+        synthesize_many,
+        counts.first_row,
+        counts.origin,
+        counts.workers,
+        region.tree,
+        model_of(settings, table),
+        region.points(plan.destination),
+        plan.destination,
+        np.stack([getattr(plan, name) for name in columns], axis=1),
+        settings.keep_by_prior,
+    )
+    status = draw_all(stream, plan.destination, _words_needed(plan, settings), draw, keys)
     if (status == 2).any():
         raise PrivacyParameterError("the plan must be made for this geography; plan again")
     return tally(plan, keys, counts.workers.shape[1])

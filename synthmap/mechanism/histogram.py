@@ -1,5 +1,7 @@
 """The noisy histogram, read through the public prior, as one randomised map with its loss."""
 
+from functools import partial
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -7,7 +9,7 @@ from synthmap.errors import PrivacyParameterError
 from synthmap.geography.prior import NO_TABLE, PriorTable
 from synthmap.geography.region import Region
 from synthmap.kernels.histogram import publish_many
-from synthmap.kernels.stream import Stream
+from synthmap.kernels.stream import Stream, draw_all
 from synthmap.mechanism.histogram_plan import HistogramPlan
 from synthmap.mechanism.plan import PlanSettings, model_of
 from synthmap.mechanism.table import Counts, SyntheticCounts, TableLoss, refuse_other_headcounts, tally
@@ -68,32 +70,20 @@ def synthesize(
     refuse_other_headcounts(plan, counts)
     size = int(plan.headcount.sum())
     keys, intervals = np.empty(size, np.int64), np.empty((size, 2), np.int32)
-    status = np.ones(len(plan), np.int8)
-    budget = _words_needed(plan, settings)
-    parameters = np.stack([getattr(plan, name) for name in _COLUMNS], axis=1)
-    model = model_of(settings, table)
-    points = region.points(plan.destination)
-    while (status == 1).any():
-        asked = np.where(status == 1, budget, 0)
-        words = stream.batch(plan.destination, asked)
-        publish_many(
-            counts.first_row,
-            counts.origin,
-            counts.workers,
-            region.tree,
-            model,
-            points,
-            plan.destination,
-            parameters,
-            settings.strength_inside,
-            settings.agreement,
-            np.append(0, np.cumsum(asked)),
-            words,
-            keys,
-            intervals,
-            status,
-        )
-        budget = budget * 2
+    draw = partial(
+        publish_many,
+        counts.first_row,
+        counts.origin,
+        counts.workers,
+        region.tree,
+        model_of(settings, table),
+        region.points(plan.destination),
+        plan.destination,
+        np.stack([getattr(plan, name) for name in _COLUMNS], axis=1),
+        settings.strength_inside,
+        settings.agreement,
+    )
+    status = draw_all(stream, plan.destination, _words_needed(plan, settings), draw, keys, intervals)
     if (status == 2).any():
         raise PrivacyParameterError("the plan must be made for this geography; plan again")
     return tally(plan, keys, counts.workers.shape[1], intervals)

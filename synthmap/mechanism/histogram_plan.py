@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from synthmap.geography.prior import NO_TABLE, PriorTable, finest_level, worth
+from synthmap.geography.prior import NO_TABLE, PriorTable, finest_level
 from synthmap.geography.region import Region
 from synthmap.kernels.histogram import BY_PRIOR_MASS
 from synthmap.kernels.reading import INTERVAL, noise_variance
@@ -108,7 +108,6 @@ def plan_destinations(
     choice = np.argmin(found.km / np.maximum(alone[0], 1e-9) + _PAIRS * found.variation / alone[1], axis=1)
     row = np.arange(destination.size)
     cells, groups = found.cells[row, choice], found.groups[row, choice]
-    strength = np.array([worth(model, int(d)) for d in destination])
     nothing = cells * settings.segments == 1
     costs = np.array([float(histogram_epsilon(*units)) for units in noise])
     units = np.array(noise, np.int64)[choice]
@@ -123,12 +122,12 @@ def plan_destinations(
         delta=np.zeros(destination.size),
         predicted_km=found.km[row, choice],
         prior_share=found.prior_share[row, choice],
-        prior_strength=strength,
+        prior_strength=found.strength,
         groups_asked=candidates.groups[choice],
         groups=groups,
         noise_units=units[:, 0],
         group_noise_units=units[:, 1],
-        share_variance=_share_variance(headcount, strength, cells, groups, candidates, choice, settings.segments),
+        share_variance=_share_variance(headcount, found.strength, cells, groups, candidates, choice, settings.segments),
         common_part=1.0 - found.variation[row, choice],
     )
 
@@ -169,9 +168,11 @@ def _candidates(settings: PlanSettings, every: int, finest_units: int) -> tuple[
         if settings.finest >= 0:  # all units at once, or as many near the destination as a rung allows
             rungs = {min(finest_units + 1, _MOST_UNITS), min(finest_units // 4, _MOST_UNITS // 4)}
             wanted += [(k, settings.finest) for k in sorted(rungs) if k >= _GROUPS]
-    alone, shared = minimum_units(settings.epsilon), minimum_units(settings.epsilon, _GROUP_SHARE)
-    rows: list[tuple[Any, ...]] = [(k, min(k, _GROUPS) if k > 1 else 1, finest, alone) for k, finest in wanted]
-    rows += [(k, _NOISY_GROUPS, finest, shared) for k, finest in wanted if k >= 2 * _GROUPS]
+    alone = minimum_units(settings.epsilon)
+    rows: list[tuple[Any, ...]] = [(k, min(k, _GROUPS), finest, alone) for k, finest in wanted]
+    if large := [one for one in wanted if one[0] >= 2 * _GROUPS]:
+        shared = minimum_units(settings.epsilon, _GROUP_SHARE)
+        rows += [(k, _NOISY_GROUPS, finest, shared) for k, finest in large]
     variance = np.array([[_variance(c) for c in noise] for *_, noise in rows])
     asked = np.array([row[:3] for row in rows], np.int64)
     made = Candidates(

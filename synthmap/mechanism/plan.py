@@ -3,6 +3,7 @@
 Planning spends nothing: it reads headcounts, zones, the prior and the spec, never an origin.
 """
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields
 from typing import Self
 
@@ -71,7 +72,7 @@ class PlanSettings:
 
 
 @dataclass(frozen=True)
-class Plan:
+class Plan(ABC):
     """One entry a destination, all public; arrays of equal length. A mechanism adds what is its own.
 
     Attributes
@@ -109,17 +110,17 @@ class Plan:
     def __len__(self) -> int:
         return self.destination.size
 
+    @abstractmethod
     def noise(self, rows: NDArray[np.bool_]) -> dict[str, float]:
         """Return what a manifest says about the noise of some destinations."""
-        raise NotImplementedError
 
+    @abstractmethod
     def steps(self) -> dict[str, float]:
         """Return what a manifest says about each step's loss, where it takes most."""
-        raise NotImplementedError
 
+    @abstractmethod
     def summary(self, settings: PlanSettings) -> dict[str, float | str]:
         """Return what else a manifest says about the plan."""
-        raise NotImplementedError
 
     def to_table(self) -> pa.Table:
         """Return the plan as an Arrow table."""

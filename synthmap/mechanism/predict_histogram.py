@@ -45,6 +45,8 @@ class Predicted(NamedTuple):
         Total variation between true and published origins, by the units of a level.
     prior_share : ndarray of float64, shape (D, C)
         Mean weight of the prior in a count, by workers.
+    strength : ndarray of float64, shape (D,)
+        How many workers the prior is worth.
     """
 
     cells: NDArray[np.int64]
@@ -52,6 +54,7 @@ class Predicted(NamedTuple):
     km: NDArray[np.float64]
     variation: NDArray[np.float64]
     prior_share: NDArray[np.float64]
+    strength: NDArray[np.float64]
 
 
 @compiled
@@ -165,9 +168,10 @@ def predict(
     shape = (destination.size, candidates.cells.size)
     cells, groups = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
     km, variation, share = np.full(shape, np.inf), np.full(shape, np.inf), np.ones(shape)
+    strength = np.empty(destination.size)
     for d in range(destination.size):
         prior = prior_from(tree, model, points[d], destination[d])
-        strength = worth(model, destination[d])
+        strength[d] = worth(model, destination[d])
         for c in range(candidates.cells.size):
             if candidates.finest[c] < 0 and candidates.cells[c] > most[d]:
                 continue
@@ -178,8 +182,8 @@ def predict(
                 noise = (0.0, -1.0)
             cells[d, c], groups[d, c] = nested.group.size, nested.groups
             km[d, c], variation[d, c], share[d, c] = predict_one(
-                tree, prior, nested, headcount[d], noise, (strength, max(inside, strength)), units
+                tree, prior, nested, headcount[d], noise, (strength[d], max(inside, strength[d])), units
             )
             if nested.group.size == 1:
                 share[d, c] = 1.0
-    return Predicted(cells, groups, km, variation, share)
+    return Predicted(cells, groups, km, variation, share, strength)

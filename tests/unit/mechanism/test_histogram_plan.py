@@ -82,6 +82,31 @@ def test_the_predicted_error_is_about_what_comes_out(town):
     assert 0.5 < np.sqrt(np.mean(np.square(off))) / plan.predicted_km.mean() < 2
 
 
+def test_the_error_of_a_share_counts_the_noise_of_all_segments(town):
+    """The workers of half of the cells, over many draws, beside √(q(1 − q)v): with three segments as with one."""
+    places, headcount = np.arange(100, 160, dtype=np.int32), np.full(60, 600)
+    first, off = np.arange(61) * 600, []
+    for segments in (1, 3):
+        settings = replace(SETTINGS, epsilon=0.5, finest=-1, cells=32, segments=segments, strength=5.0)
+        origin = made_up(town, settings, places, first, np.random.default_rng(11))
+        workers = np.zeros((origin.size, segments), np.int64)
+        workers[np.arange(origin.size), np.arange(origin.size) % segments] = 1
+        plan = plan_destinations(town, places, headcount, settings)
+        table = synthesize(plan, Counts(first, origin, workers), town, settings, seeded_stream(12))
+        half = origin.reshape(60, 600) < 200
+        errors = []
+        for i, d in enumerate(places):
+            drawn = (table.destination == d) & (table.origin < 200)
+            errors.append(table.workers[drawn].sum() - half[i].sum())
+        share = half.mean()
+        stated = 600 * np.sqrt(share * (1 - share) * plan.share_variance.mean())
+        off.append((np.sqrt(np.mean(np.square(errors))), stated))
+    (one, stated_one), (three, stated_three) = off
+    assert stated_three > 1.4 * stated_one
+    assert 0.4 < one / stated_one < 1.6
+    assert 0.4 < three / stated_three < 1.6
+
+
 def test_tables_of_plans_come_back(town):
     plan = plan_destinations(town, PLACES, HEADCOUNT, SETTINGS)
     again = HistogramPlan.from_table(plan.to_table())
