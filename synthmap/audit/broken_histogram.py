@@ -52,6 +52,20 @@ def _prior_from_the_counts(draw: Drawing) -> Drawing:
     return drawn
 
 
+def _intervals_from_the_counts(draw: Drawing) -> Drawing:
+    """Draw as it should be, and tell the true counts as intervals."""
+
+    def drawn(plan: Plan, counts: Counts, *rest: object) -> SyntheticCounts:
+        found = draw(plan, counts, *rest)  # type: ignore[arg-type]
+        place = np.repeat(plan.destination, np.diff(counts.first_row)).astype(np.int64) * 2**31 + counts.origin
+        true = dict(zip(place.tolist(), counts.workers.sum(axis=1).tolist(), strict=True))
+        keys = found.destination.astype(np.int64) * 2**31 + found.origin
+        told = np.array([true.get(key, 0) for key in keys.tolist()], np.int32)
+        return replace(found, interval=np.stack([told, told], axis=1))
+
+    return drawn
+
+
 def _added_up(found: SyntheticCounts, origin: NDArray[np.int32]) -> SyntheticCounts:
     """Return a table with other origins, one row a pair."""
     keys = found.destination.astype(np.int64) * 2**31 + origin
@@ -63,4 +77,5 @@ def _added_up(found: SyntheticCounts, origin: NDArray[np.int32]) -> SyntheticCou
 
 HALF_THE_SCALE = Mechanism("noise of scale 1/ε instead of 2/ε", _half_the_scale)
 EMPTY_CELLS_FORGOTTEN = Mechanism("noise forgotten on empty cells", around=_empty_cells_forgotten)
+INTERVALS_FROM_THE_COUNTS = Mechanism("intervals told from the confidential counts", around=_intervals_from_the_counts)
 PRIOR_FROM_THE_COUNTS = Mechanism("prior fitted on the confidential counts", around=_prior_from_the_counts)

@@ -35,6 +35,7 @@ def exact_controls() -> list[tuple[World, Mechanism]]:
         (pair, broken.HALF_THE_SCALE),
         (lone, broken.EMPTY_CELLS_FORGOTTEN),
         (lone, broken.PRIOR_FROM_THE_COUNTS),
+        (pair, broken.INTERVALS_FROM_THE_COUNTS),
     ]
 
 
