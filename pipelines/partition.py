@@ -11,9 +11,8 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from pipelines.stage import attempt, stage
-from pipelines.tabulate import Tabulated
 from synthmap.analysis.prior_table import open_prior_table
-from synthmap.confidential.table import merge_duplicates
+from synthmap.confidential.table import merge_duplicates, one_row_a_worker
 from synthmap.geography.region import Region, open_region
 from synthmap.mechanism.chosen import mechanism_of, plan_destinations
 from synthmap.mechanism.plan import Plan, PlanSettings, settings_of
@@ -46,17 +45,21 @@ def partitions(headcount: NDArray[np.int64], number: int) -> list[Partition]:
 def collect(
     spec: Spec,
     partition: Partition,
-    tables: Sequence[Tabulated],
+    tables: Sequence[Path],
     headcount: NDArray[np.int64],
     region_directory: Path,
     directory: Path,
 ) -> Path:
     """Return where the confidential counts and the public plan of a partition were written.
 
-    `headcount` is that of the partition's places. Every pair occurs once afterwards, by the spec's policy.
+    `tables` are the directories of their blocks. `headcount` is that of the partition's places. Every pair occurs once
+    afterwards, by the spec's policy.
     """
     region = open_region(region_directory)
-    each = [(table.one_row_a_worker, _rows(table, partition, region)) for table in tables]
+    each = [
+        (one_row_a_worker(table), _rows(blocks, partition, region))
+        for table, blocks in zip(spec.tables, tables, strict=True)
+    ]
     listed = [block for one_row, blocks in each if one_row for block in blocks]
     merged = [merge_duplicates(*_stack(listed), policy="sum", zones=region.zones)] if listed else []
     merged += [block for one_row, blocks in each if not one_row for block in blocks]
@@ -76,11 +79,12 @@ def collect(
     return path
 
 
-def _rows(table: Tabulated, partition: Partition, region: Region) -> list[Rows]:
+def _rows(blocks: Path, partition: Partition, region: Region) -> list[Rows]:
     """Return the rows of a partition in each block of a table, destinations as ranks."""
     rows = []
-    for block in table.blocks:
-        place = np.load(f"{block}-destination.npy", mmap_mode="r")
+    for path in sorted(blocks.glob("*-destination.npy")):
+        block = str(path).removesuffix("-destination.npy")
+        place = np.load(path, mmap_mode="r")
         low, high = np.searchsorted(place, [partition.first, partition.last])
         if low < high:
             origin = np.load(f"{block}-origin.npy", mmap_mode="r")[low:high]

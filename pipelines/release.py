@@ -14,9 +14,9 @@ from distributed import Client, Future, as_completed
 from pipelines.cluster import connect
 from pipelines.partition import collect, partitions, read_plans
 from pipelines.publish import finish, promise, summarise
-from pipelines.stage import StageError
+from pipelines.stage import StageError, ToldElsewhereError
 from pipelines.synthesize import draw
-from pipelines.tabulate import tabulate
+from pipelines.tabulate import HEADCOUNT, tabulate
 from synthmap.analysis.prior_table import open_prior_table, read_prior_table, refuse_confidential, write_prior_table
 from synthmap.errors import ConfidentialDataError, ConfigurationError, SynthmapError, UnwritableError, VintageError
 from synthmap.geography.read import read_zones
@@ -167,9 +167,8 @@ def _prepared(
         progress("zones", 1, 1)
         before_reading()
         tasks = [client.submit(tabulate, spec, i, directory, directory, pure=False) for i in range(len(spec.tables))]
-        read = _gather(tasks, "read", progress)
-        tables = [table for table, _ in read]
-        headcount = np.sum([counted for _, counted in read], axis=0)
+        tables = _gather(tasks, "read", progress)
+        headcount = np.sum([np.load(table / HEADCOUNT) for table in tables], axis=0)
         workers = int(headcount.sum())
         if workers == 0:
             raise ConfidentialDataError("the tables must hold at least one worker")
@@ -201,6 +200,8 @@ def _gather(tasks: Sequence[Future], stage: str, progress: Progress) -> list[Any
             fault = task.exception() if task.status == "error" else None
             for other in tasks:
                 other.cancel()
+            if isinstance(fault, ToldElsewhereError):
+                raise fault.told()
             if isinstance(fault, SynthmapError):
                 raise fault.with_traceback(None)
             raise StageError(f"the workers of the cluster were lost during stage {stage}; nothing was published")

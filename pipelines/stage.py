@@ -1,11 +1,14 @@
 """What all stages share: errors that carry no secret, and files of their own for every attempt."""
 
 import functools
+import inspect
+import json
 import secrets
 from collections.abc import Callable
 from pathlib import Path
 from typing import ParamSpec, TypeVar
 
+from synthmap import errors
 from synthmap.errors import SynthmapError
 
 P = ParamSpec("P")
@@ -16,24 +19,58 @@ class StageError(SynthmapError):
     """A stage failed for a reason that is not the user's; the message has no content of any table."""
 
 
-def stage(function: Callable[P, R]) -> Callable[P, R]:
-    """Let only synthmap's own errors out of a task.
+class ToldElsewhereError(StageError):
+    """A task was refused; by which rule stands in a file, so that no scheduler and no log of its workers reads it."""
 
-    Any other exception may quote confidential data; it is replaced by its type and the stage's name, without its
-    chain, before Dask logs it or sends it on.
+    def __init__(self, stage_name: str, path: Path) -> None:
+        super().__init__(stage_name, path)
+        self._path = path
+
+    def __str__(self) -> str:
+        return f"stage {self.args[0]} was refused; the driver tells why"
+
+    def told(self) -> SynthmapError:
+        """Return the error itself."""
+        try:
+            values = json.loads(self._path.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return StageError(f"stage {self.args[0]} was refused, and why was lost; nothing was published")
+        found: SynthmapError = getattr(errors, values["kind"], StageError)(values["text"])
+        return found
+
+
+def stage(function: Callable[P, R]) -> Callable[P, R]:
+    """Let no error out of a task that tells anything of a table.
+
+    synthmap's own errors may name zones; their text is written to the task's `directory`. Any other exception may
+    quote confidential data; it is replaced by its type and the stage's name, without its chain. Both before Dask logs
+    it or sends it on.
     """
+    signature = inspect.signature(function)
 
     @functools.wraps(function)
     def guarded(*args: P.args, **kwargs: P.kwargs) -> R:
         try:
             return function(*args, **kwargs)
         except SynthmapError as fault:
-            kind, text = type(fault), str(fault)
+            kind, text = type(fault).__name__, str(fault)
         except Exception as fault:
-            kind, text = StageError, describe(function.__name__, fault)
-        raise kind(text)
+            kind, text = "", describe(function.__name__, fault)
+        if not kind:
+            raise StageError(text)
+        raise _told_elsewhere(function.__name__, kind, text, signature.bind(*args, **kwargs).arguments["directory"])
 
     return guarded
+
+
+def _told_elsewhere(name: str, kind: str, text: str, directory: Path) -> StageError:
+    """Return the error that says where `text` was written."""
+    path = attempt(directory, "fault")
+    try:
+        path.write_text(json.dumps({"kind": kind, "text": text}), encoding="utf-8")
+    except OSError as fault:
+        return StageError(f"stage {name} was refused, and why could not be written: {fault.strerror}")
+    return ToldElsewhereError(name, path)
 
 
 def attempt(directory: Path, name: str) -> Path:

@@ -188,9 +188,11 @@ def warm(spec_path: Path) -> None:
     """Load all that a release needs, compiled code too, without starting a thread of Dask or Polars."""
     for name in LOADED:
         importlib.import_module(name)
+    import numpy as np
+
     from pipelines.partition import Partition, collect
     from pipelines.synthesize import draw
-    from pipelines.tabulate import tabulate
+    from pipelines.tabulate import HEADCOUNT, tabulate
     from synthmap.analysis.prior_table import read_prior_table, write_prior_table
     from synthmap.geography.read import read_zones
     from synthmap.geography.region import make_region, write_region
@@ -202,7 +204,8 @@ def warm(spec_path: Path) -> None:
         region = make_region(read_zones(spec.zones))
         write_region(region, place)
         write_prior_table(place, *read_prior_table(spec, region.zones))
-        table, headcount = tabulate(spec, 0, place, place)
+        table = tabulate(spec, 0, place, place)
+        headcount = np.load(table / HEADCOUNT)
         draw(spec, collect(spec, Partition(0, headcount.size), [table], headcount, place, place), place, place)
 
 

@@ -33,7 +33,7 @@ def cluster(tmp_path):
                 process.wait()
 
 
-@pytest.mark.parametrize("sign", ["scratch/*/table-*.npy", "store/.partial-*/draws/draw-*"])
+@pytest.mark.parametrize("sign", ["scratch/*/table-*/*.npy", "store/.partial-*/draws/draw-*"])
 def test_a_dask_worker_that_is_killed_costs_time_and_nothing_else(cluster, make_spec, tmp_path, sign):
     address, workers = cluster
     make_spec(run={"scratch": tmp_path / "scratch", "partitions": 40})

@@ -21,7 +21,7 @@ from synthmap.release.verify import verify
 from synthmap.spec import read_spec
 
 MOMENTS = {
-    "the table is read": "scratch/*/table-*.npy",
+    "the table is read": "scratch/*/table-*/*.npy",
     "a part is drawn": "store/.partial-*/draws/draw-*",
     "the manifest is written": "store/.partial-*/manifest.json",
 }
