@@ -33,7 +33,7 @@ RUN pip install --constraint constraints.txt \
     alembic cql2 fastapi h5py jinja2 mapbox-vector-tile matplotlib morecantile numpy pmtiles polars \
     prometheus-client 'psycopg[binary]' pyarrow pydantic pydantic-settings pyogrio pyproj python-multipart scipy \
     shapely sqlalchemy structlog uvicorn
-COPY synthmap/__init__.py synthmap/errors.py synthmap/
+COPY synthmap/__init__.py synthmap/errors.py synthmap/remote.py synthmap/
 COPY synthmap/geography/__init__.py synthmap/geography/sphere.py synthmap/geography/zones.py synthmap/geography/
 COPY synthmap/privacy/__init__.py synthmap/privacy/composition.py synthmap/privacy/
 COPY synthmap/release/ synthmap/release/

@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
 
+from pipelines.places import public_inputs, run_directory, with_tables
 from pipelines.registry import locked, registered_spec, write_privately
 from pipelines.spending import Spending
 from synthmap import __version__
@@ -125,7 +126,8 @@ def publish_metrics(
         known = _known(store, kept, manifest.release, mark)
         if known is None:
             verify(directory)
-            known = _measure(catalog, registry, dataset, spec, manifest, directory, asked, mark)
+            with run_directory(None) as run:
+                known = _measure(catalog, registry, dataset, spec, manifest, directory, asked, mark, run)
             write_privately(kept, known.model_dump_json() + "\n")
         _same(known, dataset, asked)
         drawn()
@@ -156,10 +158,10 @@ def _same(known: Measured, dataset: str, asked: Asked) -> None:
 
 def _measure(
     catalog: Catalog, registry: Path, dataset: str, spec: Spec, manifest: Manifest, directory: Path, asked: Asked,
-    mark: str,
+    mark: str, run: Path,
 ) -> Measured:  # fmt: skip
     """Pay, read, draw; refund what was paid if it ends before noise is drawn."""
-    zones = same_zones(manifest, spec)
+    zones = same_zones(manifest, public_inputs(spec, run))
     plan = read_plan(directory, zones)
     classes = make_classes(plan, read_od(directory, manifest, zones), zones, asked.cap_m)
     jobs = manifest.privacy.max_jobs_per_worker
@@ -170,7 +172,7 @@ def _measure(
     paying = Spending(catalog, registry, dataset, spec, asked=cost)
     try:
         paying.before_reading(name)
-        table = read_confidential(spec, zones)
+        table = read_confidential(with_tables(spec, run), zones)
         check_totals(manifest, plan, table)
         measured = measure(table, classes)
         paying.before_drawing(name)

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from pipelines.places import fetch, results
 from pipelines.stage import attempt, stage
 from synthmap.analysis.prior_table import open_prior_table
 from synthmap.confidential.table import merge_duplicates, one_row_a_worker
@@ -19,6 +20,7 @@ from synthmap.mechanism.plan import Plan, PlanSettings, settings_of
 from synthmap.mechanism.table import Counts
 from synthmap.spec import Spec
 
+PLAN = "plan.parquet"  # in the directory of a partition
 Rows = tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int64]]
 
 
@@ -50,14 +52,15 @@ def collect(
     region_directory: Path,
     directory: Path,
 ) -> Path:
-    """Return where the confidential counts and the public plan of a partition were written.
+    """Return the directory to which the confidential counts and the public plan of a partition were written.
 
     `tables` are the directories of their blocks. `headcount` is that of the partition's places. Every pair occurs once
     afterwards, by the spec's policy.
     """
+    region_directory = fetch(region_directory, directory)
     region = open_region(region_directory)
     each = [
-        (one_row_a_worker(table), _rows(blocks, partition, region))
+        (one_row_a_worker(table), _rows(fetch(blocks, directory), partition, region))
         for table, blocks in zip(spec.tables, tables, strict=True)
     ]
     listed = [block for one_row, blocks in each if one_row for block in blocks]
@@ -71,12 +74,14 @@ def collect(
     known, _ = open_prior_table(region_directory)
     settings = settings_of(spec, region)
     plan = plan_destinations(region, ranks.astype(np.int32), headcount[headcount > 0], settings, known)
-    path = attempt(directory, "partition")
-    pq.write_table(plan.to_table(), f"{path}-plan.parquet")
-    np.save(f"{path}-first.npy", starts)
-    np.save(f"{path}-origin.npy", origin)
-    np.save(f"{path}-workers.npy", workers)
-    return path
+    with results(directory) as here:
+        path = attempt(here, "partition")
+        path.mkdir()
+        pq.write_table(plan.to_table(), path / PLAN)
+        np.save(path / "first.npy", starts)
+        np.save(path / "origin.npy", origin)
+        np.save(path / "workers.npy", workers)
+    return directory / path.name
 
 
 def _rows(blocks: Path, partition: Partition, region: Region) -> list[Rows]:
@@ -100,12 +105,12 @@ def _stack(rows: Sequence[Rows]) -> Rows:
 
 
 def read_plans(paths: Sequence[Path], settings: PlanSettings) -> Plan:
-    """Return the plans of partitions as one."""
-    tables = [pq.read_table(f"{path}-plan.parquet") for path in paths]
+    """Return the plans at `paths`, of partitions, as one."""
+    tables = [pq.read_table(path, partitioning=None) for path in paths]
     found: Plan = mechanism_of(settings).plan.from_table(pa.concat_tables(tables))
     return found
 
 
 def read_counts(path: Path) -> Counts:
-    """Return the confidential counts of a partition."""
-    return Counts(*(np.load(f"{path}-{name}.npy") for name in ("first", "origin", "workers")))
+    """Return the confidential counts in the directory of a partition."""
+    return Counts(*(np.load(path / f"{name}.npy") for name in ("first", "origin", "workers")))

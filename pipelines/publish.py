@@ -20,9 +20,11 @@ from synthmap.privacy.composition import jobs
 from synthmap.privacy.loss import ReplaceOrigin
 from synthmap.release import manifest as statement_of
 from synthmap.release.manifest import MANIFEST, Manifest
+from synthmap.release.remote_store import publish_remotely
 from synthmap.release.statement_files import write_statement
 from synthmap.release.store import publish
 from synthmap.release.verify import sha256, verify
+from synthmap.remote import is_remote
 from synthmap.spec import Spec
 
 _PACKAGES = (
@@ -60,6 +62,8 @@ def finish(
     manifest = manifest.model_copy(update={"files": _records(partial)})
     (partial / MANIFEST).write_text(manifest.model_dump_json(indent=2) + "\n", encoding="utf-8")
     verify(partial)
+    if is_remote(spec.store):
+        return publish_remotely(partial, spec.store, release, ready), manifest
     return publish(partial, release, ready), manifest
 
 

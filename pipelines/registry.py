@@ -72,10 +72,12 @@ def register(registry: Path, id: str, spec: Path) -> Dataset:
     spec = spec.absolute()
     if not str(spec).isprintable():
         raise ConfigurationError(f"spec ({str(spec)!a}) must be a path of printable characters")
-    from synthmap.geography.read import read_zones  # libraries that a waiting worker does without
+    from pipelines.places import public_inputs, run_directory  # libraries that a waiting worker does without
+    from synthmap.geography.read import read_zones
 
     found = read_spec(spec)
-    zones = read_zones(found.zones)
+    with run_directory(None) as run:
+        zones = read_zones(public_inputs(found, run).zones)
     with locked(registry):
         known = read_registry(registry)
         if known.get(id, spec) != spec:

@@ -3,7 +3,7 @@
 import shutil
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,8 @@ import numpy as np
 from distributed import Client, Future, as_completed
 
 from pipelines.cluster import connect
-from pipelines.partition import collect, partitions, read_plans
+from pipelines.partition import PLAN, collect, partitions, read_plans
+from pipelines.places import fetch, forget, move, public_inputs, reaches, results, run_directory
 from pipelines.publish import finish, promise, summarise
 from pipelines.stage import StageError, ToldElsewhereError
 from pipelines.synthesize import draw
@@ -25,12 +26,14 @@ from synthmap.mechanism.chosen import candidates, choose, mechanism_of
 from synthmap.mechanism.plan import Plan, PlanSettings, settings_of
 from synthmap.mechanism.table import TableLoss
 from synthmap.release.manifest import Loss, Manifest, PlanSummary
-from synthmap.release.store import new_release_id, partial_release, scratch
+from synthmap.release.store import new_release_id, partial_release
+from synthmap.remote import is_remote, shown
 from synthmap.spec import Spec
 
 Progress = Callable[[str, int, int], None]
 Paying = Callable[[str, Loss], None]
 WORKERS_PER_PARTITION = 500_000
+_REGION = "region"  # in the scratch directory: zones and prior, public
 
 
 @dataclass(frozen=True)
@@ -105,18 +108,19 @@ def release(
     with _prepared(spec, scheduler, progress, lambda: before_reading(name, cost)) as prepared:
         client, directory, region, parts, spec, choice = prepared
         settings = settings_of(spec, region)
-        plan = read_plans(parts, settings)
-        _, source = open_prior_table(directory)
+        plan = _plan(parts, settings, directory)
+        _, source = open_prior_table(fetch(directory / _REGION, directory))
         before_drawing(name, cost)
         with partial_release(spec.store, name) as partial:
             draws = partial / "draws"
             draws.mkdir()
-            tasks = [client.submit(draw, spec, part, directory, draws, pure=False) for part in parts]
+            place = directory if is_remote(directory) or is_remote(spec.store) else draws
+            tasks = [client.submit(draw, spec, part, directory / _REGION, place, pure=False) for part in parts]
             drawn = _gather(tasks, "draw", progress)
             progress("publish", 0, 1)
             (partial / "od").mkdir()
             for i, path in enumerate(drawn):
-                path.rename(partial / "od" / f"part-{i:05}.parquet")
+                move(path, partial / "od" / f"part-{i:05}.parquet")
             shutil.rmtree(draws)
             path, manifest = finish(spec, name, partial, region, plan, settings, choice, source, before_publishing)
             progress("publish", 1, 1)
@@ -125,9 +129,9 @@ def release(
 
 def plan(spec: Spec, *, scheduler: str = "processes", progress: Progress = quiet) -> Planned:
     """Return the plan of `spec`, made from public headcounts; nothing is drawn."""
-    with _prepared(spec, scheduler, progress) as (_, _, region, parts, spec, choice):
+    with _prepared(spec, scheduler, progress) as (_, directory, region, parts, spec, choice):
         settings = settings_of(spec, region)
-        found = read_plans(parts, settings)
+        found = _plan(parts, settings, directory)
     lost = mechanism_of(settings).loss(found, settings)
     return Planned(found, settings, promise(spec), lost, summarise(spec, found, settings, choice))
 
@@ -146,34 +150,39 @@ def _writing() -> Iterator[None]:
 def _prepared(
     spec: Spec, scheduler: str, progress: Progress, before_reading: Callable[[], None] = lambda: None
 ) -> Iterator[tuple[Client, Path, Region, list[Path], Spec, str]]:
-    """Yield (client, directory with the region, region, collected partitions, spec with its mechanism, why that)."""
+    """Yield (client, scratch directory, region, collected partitions, spec with its mechanism, why that)."""
     for table in spec.tables:
         if table.vintage != spec.zones.vintage:
             raise VintageError(
                 f"{table.path.name}: vintage ({table.vintage}) must be that of the zones ({spec.zones.vintage})"
             )
-    with _writing(), scratch(spec.run.scratch) as directory, connect(scheduler) as client:
+    with _writing(), run_directory(spec.run.scratch) as directory, _client(scheduler, directory) as client:
         progress("zones", 0, 1)
-        region = make_region(read_zones(spec.zones))
-        refuse_confidential(spec)
+        near = public_inputs(spec, directory)
+        region = make_region(read_zones(near.zones))
+        refuse_confidential(near)
         for one in candidates(spec):
             settings_of(one, region)
-        write_region(region, directory)
-        write_prior_table(directory, *read_prior_table(spec, region.zones))
-        if not all(client.run(directory.is_dir).values()):  # there is a worker: `connect` waited for it
+        known, source = read_prior_table(near, region.zones)
+        with results(directory) as here:
+            (here / _REGION).mkdir()
+            write_region(region, here / _REGION)
+            write_prior_table(here / _REGION, known, source)
+        if not all(client.run(reaches, directory).values()):  # there is a worker: `connect` waited for it
             raise ConfigurationError(
-                f"run.scratch ({directory.parent}) must be a directory that all workers of {scheduler} share"
+                f"run.scratch ({shown(directory.parent)}) must be a place that all workers of {scheduler} share"
             )
         progress("zones", 1, 1)
         before_reading()
-        tasks = [client.submit(tabulate, spec, i, directory, directory, pure=False) for i in range(len(spec.tables))]
+        tasks = [client.submit(tabulate, spec, i, directory / _REGION, directory, pure=False)
+                 for i in range(len(spec.tables))]  # fmt: skip
         tables = _gather(tasks, "read", progress)
-        headcount = np.sum([np.load(table / HEADCOUNT) for table in tables], axis=0)
+        headcount = np.sum([np.load(fetch(table / HEADCOUNT, directory)) for table in tables], axis=0)
         workers = int(headcount.sum())
         if workers == 0:
             raise ConfidentialDataError("the tables must hold at least one worker")
         ranks = region.rank_of_position[np.flatnonzero(headcount)]
-        spec, choice = choose(spec, region, ranks, headcount[headcount > 0], open_prior_table(directory)[0])
+        spec, choice = choose(spec, region, ranks, headcount[headcount > 0], known)
         number = spec.run.partitions or max(4, workers // WORKERS_PER_PARTITION)
         parts = partitions(headcount, number)
         tasks = [
@@ -183,13 +192,29 @@ def _prepared(
                 part,
                 tables,
                 headcount[part.first : part.last],
-                directory,
+                directory / _REGION,
                 directory,
                 pure=False,
             )
             for part in parts
         ]
         yield client, directory, region, _gather(tasks, "plan", progress), spec, choice
+
+
+@contextmanager
+def _client(scheduler: str, directory: Path) -> Iterator[Client]:
+    """Yield a Dask client whose workers keep no copies of a run in the end."""
+    with connect(scheduler) as client:
+        try:
+            yield client
+        finally:
+            with suppress(Exception):  # of workers that are gone; what they had goes with them
+                client.run(forget, directory, on_error="ignore")
+
+
+def _plan(parts: Sequence[Path], settings: PlanSettings, directory: Path) -> Plan:
+    """Return the plans of collected partitions as one."""
+    return read_plans([fetch(part / PLAN, directory) for part in parts], settings)
 
 
 def _gather(tasks: Sequence[Future], stage: str, progress: Progress) -> list[Any]:

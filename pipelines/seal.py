@@ -5,7 +5,6 @@ nobody can test a guess about a confidential table against them. The ends show a
 a whole, which whoever can write the catalog could do. Workers that share datasets share this file, like the registry.
 """
 
-import glob
 import hashlib
 import hmac
 import json
@@ -18,6 +17,7 @@ from pipelines.registry import locked, write_privately
 from synthmap.catalog.account import Account
 from synthmap.catalog.entries import Content
 from synthmap.errors import ConfidentialDataError, ConfigurationError, LedgerError
+from synthmap.remote import files_of, open_file
 from synthmap.spec import Spec
 
 _HEX = re.compile(r"[0-9a-f]{64}")
@@ -112,15 +112,10 @@ def _mark(key: bytes, text: bytes) -> str:
 def _digest(path: Path, what: str) -> bytes:
     """Return a hash of a file, or of all files of a layer that consists of several."""
     try:
-        if path.is_dir():
-            files = sorted(one for one in path.rglob("*") if one.is_file())
-        elif path.suffix.lower() == ".shp":
-            files = sorted(one for one in path.parent.glob(f"{glob.escape(path.stem)}.*") if one.is_file())
-        else:
-            files = [path]
+        files = files_of(path)
         found = hashlib.sha256(what.encode())
         for one in files:
-            with one.open("rb") as file:
+            with open_file(one) as file:
                 found.update(hashlib.file_digest(file, "sha256").digest())
             if len(files) > 1:
                 found.update(hashlib.sha256(one.relative_to(path.parent).as_posix().encode()).digest())

@@ -18,6 +18,7 @@ from synthmap.errors import ConfidentialDataError, ConfigurationError, LedgerErr
 from synthmap.mechanism.chosen import promised
 from synthmap.release.manifest import MANIFEST, Loss, read_manifest
 from synthmap.release.store import new_release_id, sweep_scratch, sweep_store, withdraw
+from synthmap.remote import state
 from synthmap.spec import Spec
 
 
@@ -43,7 +44,7 @@ class Spending:
     ) -> None:  # fmt: skip
         self._catalog, self._seal, self._dataset, self._spec, self._job = catalog, Seal(registry), dataset, spec, job
         self._asked = asked
-        self._files: list[tuple[int, ...]] = []
+        self._files: list[tuple[object, ...]] = []
 
     def before_reading(self, name: str, cost: Loss | None = None) -> None:
         """Record what the release `name` costs; raise if the dataset's budget or ledger forbids it.
@@ -94,13 +95,12 @@ def charge_of(spec: Spec) -> Charge:
     )  # fmt: skip
 
 
-def _states(spec: Spec) -> list[tuple[int, ...]]:
+def _states(spec: Spec) -> list[tuple[object, ...]]:
     """Return what changes when somebody writes to a table or puts another in its place."""
     try:
-        found = [table.path.stat() for table in spec.tables]
+        return [state(table.path) for table in spec.tables]
     except OSError as fault:
         raise ConfidentialDataError(f"the tables must be readable files: {fault.strerror}") from None
-    return [(one.st_dev, one.st_ino, one.st_size, one.st_mtime_ns) for one in found]
 
 
 def release_and_pay(catalog: Catalog, registry: Path, dataset: str, spec: Spec, **options: Any) -> Released:

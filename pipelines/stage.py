@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import ParamSpec, TypeVar
 
+from pipelines.places import fetch, results
 from synthmap import errors
 from synthmap.errors import SynthmapError
 
@@ -32,8 +33,8 @@ class ToldElsewhereError(StageError):
     def told(self) -> SynthmapError:
         """Return the error itself."""
         try:
-            values = json.loads(self._path.read_text(encoding="utf-8"))
-        except (OSError, ValueError):
+            values = json.loads(fetch(self._path, self._path.parent).read_text(encoding="utf-8"))
+        except (OSError, ValueError, SynthmapError):
             return StageError(f"stage {self.args[0]} was refused, and why was lost; nothing was published")
         found: SynthmapError = getattr(errors, values["kind"], StageError)(values["text"])
         return found
@@ -67,9 +68,12 @@ def _told_elsewhere(name: str, kind: str, text: str, directory: Path) -> StageEr
     """Return the error that says where `text` was written."""
     path = attempt(directory, "fault")
     try:
-        path.write_text(json.dumps({"kind": kind, "text": text}), encoding="utf-8")
+        with results(directory) as here:
+            (here / path.name).write_text(json.dumps({"kind": kind, "text": text}), encoding="utf-8")
     except OSError as fault:
         return StageError(f"stage {name} was refused, and why could not be written: {fault.strerror}")
+    except SynthmapError as fault:
+        return StageError(f"stage {name} was refused, and why could not be written: {fault}")
     return ToldElsewhereError(name, path)
 
 

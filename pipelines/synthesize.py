@@ -3,7 +3,8 @@
 from pathlib import Path
 
 from pipelines.files import write_part
-from pipelines.partition import read_counts, read_plans
+from pipelines.partition import PLAN, read_counts, read_plans
+from pipelines.places import fetch, results
 from pipelines.stage import attempt, stage
 from synthmap.analysis.prior_table import open_prior_table
 from synthmap.geography.region import open_region
@@ -20,12 +21,14 @@ def draw(spec: Spec, partition: Path, region_directory: Path, directory: Path) -
     The stream is keyed here, in the process that draws, so that no key travels. A task that Dask runs again, because a
     worker was lost, draws anew into a file of its own; the driver takes the one whose name it is told.
     """
+    partition, region_directory = fetch(partition, directory), fetch(region_directory, directory)
     region = open_region(region_directory)
     stream = secure_stream() if spec.run.seed is None else seeded_stream(spec.run.seed)
     known, _ = open_prior_table(region_directory)
     settings = settings_of(spec, region)
-    plan, counts = read_plans([partition], settings), read_counts(partition)
+    plan, counts = read_plans([partition / PLAN], settings), read_counts(partition)
     table = synthesize(plan, counts, region, settings, stream, known)
-    path = attempt(directory, "draw")
-    write_part(path, table, region, spec.segment_columns)
-    return path
+    with results(directory) as here:
+        path = attempt(here, "draw")
+        write_part(path, table, region, spec.segment_columns)
+    return directory / path.name

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
+from pipelines.places import fetch, results
 from pipelines.stage import attempt, stage
 from synthmap.confidential.table import read_table
 from synthmap.geography.region import open_region
@@ -20,18 +21,20 @@ def tabulate(spec: Spec, index: int, region_directory: Path, directory: Path) ->
     workers by segment. Headcounts count workers by place, shape (zones + 1,). Only their sum over all tables is
     public: one table may hold just those who live elsewhere. So nothing but the directory's name is returned.
     """
-    region = open_region(region_directory)
+    region = open_region(fetch(region_directory, directory))
     table = spec.tables[index]
+    table = table.model_copy(update={"path": fetch(table.path, directory)})
     headcount = np.zeros(region.position.size, np.int64)
     chunks = read_table(table, region.zones, segments=spec.segment_columns, outside=spec.outside)
-    blocks = attempt(directory, "table")
-    blocks.mkdir()
-    for number, chunk in enumerate(chunks):
-        place = region.position[chunk.destination]
-        order = np.argsort(place, kind="stable")
-        headcount += np.bincount(place, chunk.counts.sum(axis=1), headcount.size).astype(np.int64)
-        np.save(blocks / f"{number}-destination.npy", place[order])
-        np.save(blocks / f"{number}-origin.npy", chunk.origin[order])
-        np.save(blocks / f"{number}-workers.npy", chunk.counts[order])
-    np.save(blocks / HEADCOUNT, headcount)
-    return blocks
+    with results(directory) as here:
+        blocks = attempt(here, "table")
+        blocks.mkdir()
+        for number, chunk in enumerate(chunks):
+            place = region.position[chunk.destination]
+            order = np.argsort(place, kind="stable")
+            headcount += np.bincount(place, chunk.counts.sum(axis=1), headcount.size).astype(np.int64)
+            np.save(blocks / f"{number}-destination.npy", place[order])
+            np.save(blocks / f"{number}-origin.npy", chunk.origin[order])
+            np.save(blocks / f"{number}-workers.npy", chunk.counts[order])
+        np.save(blocks / HEADCOUNT, headcount)
+    return directory / blocks.name

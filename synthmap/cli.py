@@ -254,6 +254,7 @@ def release(
 ) -> None:
     """Run a spec and publish the release. With --dataset its loss is recorded in the ledger first."""
     from pipelines import release as pipeline
+    from synthmap.remote import shown
     from synthmap.spec import read_spec
 
     spec = read_spec(path)
@@ -270,7 +271,7 @@ def release(
     dp = found.manifest.privacy.dp
     values = {
         "release": found.release,
-        "path": str(found.path),
+        "path": shown(found.path),
         "epsilon": dp.epsilon,
         "delta": dp.delta,
         "workers": found.manifest.invariants.workers,
@@ -283,23 +284,25 @@ def release(
         values,
         as_json,
         f"release {found.release}: {values['workers']:,} workers at {values['destinations']:,} destinations, "
-        f"ε = {dp.epsilon:g}, δ = {dp.delta:.3g}, in {found.seconds:.1f} s\n{found.path}",
+        f"ε = {dp.epsilon:g}, δ = {dp.delta:.3g}, in {found.seconds:.1f} s\n{shown(found.path)}",
     )
 
 
 @app.command()
 def verify(
-    path: Annotated[Path, typer.Argument(metavar="RELEASE", help="Directory of a release.")],
+    path: Annotated[Path, typer.Argument(metavar="RELEASE", help="Directory of a release, or its s3://…")],
     as_json: AsJson = False,
 ) -> None:
     """Check a release: hashes, sums, invariants, and certify its noise again."""
     from dataclasses import asdict
 
     from synthmap.mechanism.recertify import recertify
+    from synthmap.release.remote_store import on_disk
     from synthmap.release.verify import verify as check
 
-    found = check(path.resolve())
-    recertified = recertify(path.resolve())
+    with on_disk(path) as directory:
+        found = check(directory)
+        recertified = recertify(directory)
     _print(
         {"verified": True, **asdict(found), "recertified": recertified},
         as_json,
@@ -316,11 +319,15 @@ def evaluate(
     as_json: AsJson = False,
 ) -> None:
     """Measure a release against its confidential tables. The result is confidential: it stays with the curator."""
+    from pipelines.places import public_inputs, run_directory, with_tables
     from synthmap.confidential.fidelity import evaluate_by_destination
     from synthmap.confidential.fidelity_report import report
+    from synthmap.release.remote_store import on_disk
     from synthmap.spec import read_spec
 
-    found, by_destination = evaluate_by_destination(path, read_spec(against))
+    spec = read_spec(against)
+    with on_disk(path) as directory, run_directory(spec.run.scratch) as run:
+        found, by_destination = evaluate_by_destination(directory, with_tables(public_inputs(spec, run), run))
     values = found.to_json()
     text = report(found)
     if plots is not None:

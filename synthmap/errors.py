@@ -46,6 +46,10 @@ class ConfidentialDataError(SynthmapError):
     """A confidential table breaks a rule; the message never shows its content."""
 
 
+class StorageError(SynthmapError):
+    """An object store does not answer, or refuses. It may pass."""
+
+
 class ReleaseError(SynthmapError):
     """A release cannot be written or read."""
 

@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from synthmap.errors import ConfigurationError
 from synthmap.privacy.rule import Rule
+from synthmap.remote import anchored
 
 
 class _Section(BaseModel):
@@ -201,7 +202,7 @@ class Spec(_Section):
 
 
 def read_spec(path: Path) -> Spec:
-    """Return the spec in the TOML file `path`; relative paths in it start at its directory.
+    """Return the spec in the TOML file `path`; relative paths in it start at its directory, ``s3://…`` are URLs.
 
     Raises
     ------
@@ -229,7 +230,7 @@ def _anchored(spec: Spec, base: Path) -> Spec:
     """Return `spec` with every relative path joined to `base`."""
 
     def update(section: BaseModel, **paths: Path | None) -> dict[str, Path]:
-        return {key: base / value for key, value in paths.items() if value is not None}
+        return {key: anchored(base, value) for key, value in paths.items() if value is not None}
 
     weights, shapes = spec.zones.weights, spec.zones.shapes
     zones = spec.zones.model_copy(
@@ -249,7 +250,7 @@ def _anchored(spec: Spec, base: Path) -> Spec:
         }
     )
     return spec.model_copy(
-        update={"zones": zones, "tables": tables, "prior": prior, "run": run, "store": base / spec.store}
+        update={"zones": zones, "tables": tables, "prior": prior, "run": run, "store": anchored(base, spec.store)}
     )
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from pipelines.jobs.order import Order, Progress
+from pipelines.places import public_inputs, run_directory, with_tables
 from pipelines.registry import registered_spec
 from synthmap.catalog.claims import Claim, may_publish
 from synthmap.catalog.database import Catalog
@@ -20,7 +21,8 @@ def run(order: Order, claim: Claim, catalog: Catalog, progress: Progress) -> dic
     spec = registered_spec(order.registry, claim.job.inputs["dataset"])
     name = claim.job.inputs["release"]
     progress("evaluate", 0, 1)
-    found = evaluate(order.store / name, spec).to_json()
+    with run_directory(spec.run.scratch) as run:
+        found = evaluate(order.store / name, with_tables(public_inputs(spec, run), run)).to_json()
     place = order.store / DIRECTORY / f"{name}.json"
     place.parent.mkdir(mode=0o700, exist_ok=True)
     may_publish(catalog, claim)

@@ -28,7 +28,8 @@ _TEXTS: tuple[tuple[type[errors.SynthmapError], str], ...] = (
     (errors.NotFoundError, "the dataset must be in the registry of the worker; its operator adds it"),
     (errors.QueryError, "an input must be one of those that the process offers"),
 )
-_PASSING = (OSError, MemoryError, StageError, errors.UnwritableError, errors.CatalogError, ClaimLostError)
+_PASSING = (OSError, MemoryError, StageError, errors.UnwritableError, errors.StorageError, errors.CatalogError,
+            ClaimLostError)  # fmt: skip
 _OTHER = "it could not be carried out; the operator finds why in the log of the worker"
 
 

@@ -19,6 +19,7 @@ from synthmap.geography.prior import NO_TABLE, PriorTable
 from synthmap.geography.zones import ELSEWHERE, Zones, unknown_message
 from synthmap.release.manifest import MANIFEST, PriorSource, read_manifest
 from synthmap.release.verify import sha256, verify
+from synthmap.remote import is_there, open_file
 from synthmap.spec import PriorTableSpec, Spec
 
 DECLARED = "declared public by the curator"
@@ -66,7 +67,7 @@ def refuse_confidential(spec: Spec) -> None:
         public = sorted((spec.prior.release / "od").glob("*.parquet"))
     known = {_content_sha256(path): path for path in public}
     for table in spec.tables if known else ():
-        same = known.get(_content_sha256(table.path)) if table.path.is_file() else None
+        same = known.get(_content_sha256(table.path)) if is_there(table.path) else None
         if same is not None:
             raise ConfigurationError(
                 f"prior ({same.name}) must be another file than the confidential table {table.path.name}; "
@@ -77,7 +78,8 @@ def refuse_confidential(spec: Spec) -> None:
 def _content_sha256(path: Path) -> bytes:
     """Return the SHA-256 of what a file holds, unzipped."""
     try:
-        with gzip.open(path, "rb") if path.suffix.lower() == ".gz" else path.open("rb") as file:
+        with open_file(path) as packed:
+            file = gzip.GzipFile(fileobj=packed) if path.suffix.lower() == ".gz" else packed
             digest = hashlib.sha256()
             while block := file.read(2**20):
                 digest.update(block)

@@ -12,7 +12,7 @@ app = typer.Typer()
 
 @app.command()
 def export(
-    release: Annotated[Path, typer.Argument(metavar="RELEASE", help="Directory of a release.")],
+    release: Annotated[Path, typer.Argument(metavar="RELEASE", help="Directory of a release, or its s3://…")],
     directory: Annotated[
         Path, typer.Argument(metavar="DIR", help="Where to write; the files lie in a folder named after the release.")
     ],
@@ -30,8 +30,9 @@ def export(
     need_service()
     from synthmap.published.exports import export_all
     from synthmap.published.store import ReleaseStore
+    from synthmap.release.remote_store import on_disk
 
-    path = release.resolve()
-    found = ReleaseStore(path.parent).open(path.name)
-    made = export_all(found, directory / found.id, wanted)  # never beside files of another release
+    with on_disk(release) as path:
+        found = ReleaseStore(path.parent).open(path.name)
+        made = export_all(found, directory / found.id, wanted)  # never beside files of another release
     show({"files": [str(one) for one in made]}, as_json, "\n".join(map(str, made)))

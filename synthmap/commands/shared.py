@@ -59,7 +59,17 @@ def need_service() -> None:
 
 
 def catalog_url(store: Path, database: str) -> str:
-    """Return the URL of the catalog to use."""
+    """Return the URL of the catalog to use.
+
+    Raises
+    ------
+    ConfigurationError
+        If the store is in an object store: a catalog and those who share a store need a disk.
+    """
+    from synthmap.remote import is_remote, shown
+
+    if is_remote(store):
+        raise ConfigurationError(f"store ({shown(store)}) must be a directory where jobs, keys or budgets are kept")
     need_service()
     from synthmap.catalog.database import default_url
 

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from synthmap.errors import ReleaseError, UnwritableError
+from synthmap.remote import is_remote
 
 _PARTIAL = ".partial-"
 _SCRATCH = "synthmap-scratch-"
@@ -35,6 +36,8 @@ def new_release_id(name: str) -> str:
 def partial_release(store: Path, release: str) -> Iterator[Path]:
     """Yield an empty directory beside the releases of `store`; it is removed unless `publish` renamed it.
 
+    For a store that is no directory of a disk, it is in the system's place for temporary files.
+
     Every attempt at a release has one of its own, so that a second attempt does not meet what is left of the first.
 
     Raises
@@ -42,8 +45,15 @@ def partial_release(store: Path, release: str) -> Iterator[Path]:
     ReleaseError
         If the store cannot be written.
     """
-    with _working_directory(store, "store", _PARTIAL, f"{release}-{secrets.token_hex(8)}") as directory:
-        yield directory
+    name = f"{release}-{secrets.token_hex(8)}"
+    if is_remote(store):
+        with scratch(None) as beside:
+            directory = beside / f"{_PARTIAL}{name}"
+            directory.mkdir()
+            yield directory
+    else:
+        with _working_directory(store, "store", _PARTIAL, name) as directory:
+            yield directory
 
 
 def withdraw(store: Path, release: str) -> None:
@@ -88,7 +98,8 @@ def scratch(root: Path | None) -> Iterator[Path]:
 
 def sweep_scratch(root: Path | None) -> None:
     """Remove the confidential scratch directories that killed runs left in `root` (see `scratch`), if it is there."""
-    sweep(Path(tempfile.gettempdir()) if root is None else root, _SCRATCH)
+    if root is None or not is_remote(root):  # the next run there sweeps an object store
+        sweep(Path(tempfile.gettempdir()) if root is None else root, _SCRATCH)
 
 
 def sweep_store(store: Path) -> None:

@@ -55,9 +55,9 @@ def test_an_unknown_zone_is_not_told_from_another_fault_of_the_table():
 
 def test_only_what_may_pass_is_tried_again():
     passing = [OSError(28, "full"), MemoryError(), StageError("lost"), errors.CatalogError("away"), ClaimLostError("x")]
-    passing.append(errors.UnwritableError("full"))
+    passing += [errors.UnwritableError("full"), errors.StorageError("away")]
     lasting = [errors.ConfidentialDataError(), errors.ConfigurationError(), errors.BudgetExceededError(), ValueError()]
-    assert [may_pass(one) for one in passing + lasting] == [True] * 6 + [False] * 4
+    assert [may_pass(one) for one in passing + lasting] == [True] * 7 + [False] * 4
 
 
 def test_a_foreign_exception_does_not_bring_its_text_into_the_log():

@@ -50,7 +50,7 @@ MOMENTS = {
     "the scratch directory is there": "scratch/synthmap-scratch-*",
     "the region is written": "scratch/*/tree-*.npy",
     "the table is read": "scratch/*/table-*/*.npy",
-    "a plan is made": "scratch/*/partition-*-plan.parquet",
+    "a plan is made": "scratch/*/partition-*/plan.parquet",
     "the release is begun": "store/.partial-*",
     "a part is drawn": "store/.partial-*/draws/draw-*",
     "the parts are together": "store/.partial-*/od/part-*.parquet",
