@@ -1,10 +1,8 @@
 """With a seed, a release depends on its spec and table alone: not on partitions, processes or the order of rows."""
 
-import subprocess
-import sys
-import time
 from pathlib import Path
 
+import daskcluster
 import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
@@ -35,34 +33,8 @@ def expected(seeded, read_od):
 @pytest.fixture
 def cluster(tmp_path):
     """The address of a Dask scheduler with two workers, each a process of its own in another directory."""
-    place = tmp_path / "elsewhere"
-    place.mkdir()
-    log = (place / "log").open("w+")
-    common = ("--scheduler-file", f"{place}/address", "--host", "127.0.0.1", "--dashboard-address", "127.0.0.1:0")
-    worker = ("worker", *common, "--no-nanny", "--nthreads", "1", "--local-directory", str(place))
-    started = [
-        subprocess.Popen([sys.executable, "-m", "dask", *words], cwd=place, stdout=log, stderr=log)
-        for words in (("scheduler", *common, "--port", "0"), worker, worker)
-    ]
-    try:
-        yield _address(log, started)
-    finally:
-        for process in reversed(started):
-            process.kill()
-            process.wait()
-        log.close()
-
-
-def _address(log, started):
-    """Wait until the scheduler says where it is and both workers are there."""
-    for _ in range(600):
-        log.seek(0)
-        text = log.read()
-        if text.count("Register worker addr") == 2:
-            return next(word for word in text.split() if word.startswith("tcp://"))
-        assert all(process.poll() is None for process in started), text
-        time.sleep(0.1)
-    raise AssertionError(text)
+    with daskcluster.cluster(tmp_path / "elsewhere", 2) as found:
+        yield found.address
 
 
 @pytest.mark.parametrize("partitions", [2, 7, 60, None])
