@@ -39,8 +39,8 @@ class SyntheticCounts:
         Ranks, ascending by (position in the plan, origin).
     workers : ndarray of int64, shape (rows, S)
     interval : ndarray of int32, shape (rows, 2), or None
-        Low and high: about nine tenths of what the true count of all segments may be; None where the mechanism tells no
-        interval.
+        Low and high: about nine tenths of what the true count of all segments may be, and the published one; None
+        where the mechanism tells no interval.
     """
 
     destination: NDArray[np.int32]
@@ -81,16 +81,25 @@ def refuse_other_headcounts(plan: Plan, counts: Counts) -> None:
 def tally(
     plan: Plan, keys: NDArray[np.int64], segments: int, intervals: NDArray[np.int32] | None = None
 ) -> SyntheticCounts:
-    """Return sorted keys counted: rows (destination, origin) with workers by segment."""
+    """Return sorted keys counted: rows (destination, origin) with workers by segment.
+
+    An interval that leaves out its row's own count is stretched to it: where nearly nobody is expected, rounding still
+    has to put somebody somewhere, and a reader must not find a count outside its interval. Nothing but what is
+    published decides on that.
+    """
     place = np.repeat(np.arange(len(plan)), plan.synthetic_size)
     origin = keys // segments
     new = np.ones(keys.size, bool)
     new[1:] = (place[1:] != place[:-1]) | (origin[1:] != origin[:-1])
     row = np.cumsum(new) - 1
-    workers = np.bincount(row * segments + keys % segments, minlength=int(new.sum()) * segments)
+    workers = np.bincount(row * segments + keys % segments, minlength=int(new.sum()) * segments).reshape(-1, segments)
+    if intervals is not None:
+        count = workers.sum(axis=1)
+        ends = np.minimum(intervals[new, 0], count), np.maximum(intervals[new, 1], count)
+        intervals = np.stack(ends, axis=1).astype(np.int32)
     return SyntheticCounts(
         destination=plan.destination[place[new]],
         origin=origin[new].astype(np.int32),
-        workers=workers.reshape(-1, segments).astype(np.int64),
-        interval=None if intervals is None else intervals[new],
+        workers=workers.astype(np.int64),
+        interval=intervals,
     )

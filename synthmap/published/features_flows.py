@@ -15,11 +15,17 @@ from synthmap.published.boxes import Projected, project
 from synthmap.published.features_crs import WRAPPING, decimals
 from synthmap.published.features_layer import Operand, Property
 from synthmap.published.features_region import Region, segments_meet, sides
+from synthmap.published.figure_errors import figure_errors
 from synthmap.published.store import OpenedRelease
 from synthmap.published.table import Block, Table
 
 Codes = NDArray[np.uint32]
 ENDS = ("origin", "destination")
+ERROR = "expected_error"
+_INTERVAL = {
+    "low": "the least that the true count is likely to be; the release's interval",
+    "high": "the most that the true count is likely to be; the release's interval",
+}
 
 
 class Flows:
@@ -36,7 +42,7 @@ class Flows:
     def __init__(self, opened: OpenedRelease) -> None:
         self.opened = opened
         self.table = Table(opened)
-        self.names = ("count", *opened.manifest.segments)
+        self.names = ("count", *opened.manifest.segments, *opened.interval)
         index = self.table.index
         self.starts = np.concatenate(([0], np.cumsum(index.lengths)))[index.first]
 
@@ -53,7 +59,12 @@ class Flows:
                 "destination": Property("string", "zone where they work"),
                 "count": Property("integer", "synthetic workers"),
             }
-            | {name: Property("integer", f"synthetic workers of segment {name}") for name in self.names[1:]}
+            | {
+                name: Property("integer", f"synthetic workers of segment {name}")
+                for name in self.opened.manifest.segments
+            }
+            | {name: Property("integer", _INTERVAL[name]) for name in self.opened.interval}
+            | {ERROR: Property("number", "root mean square error to be expected of count, from public data, workers")}
             | {"distance_km": Property("number", "great-circle distance between the internal points, km")}
             | {f"{end}_{level}": Property("string", f"{level} of the {end}") for end in ENDS for level in levels}
         )
@@ -67,9 +78,15 @@ class Flows:
         """Return the values of a property."""
         if name == "distance_km":
             return Operand("number", "row", lambda s: self._distance(*(s.codes(end) for end in ENDS)))
+        if name == ERROR:
+
+            def error(stretch: FlowStretch) -> pl.Series:
+                return self._error(stretch.codes("origin"), stretch.codes("destination"), stretch.block.values[0])
+
+            return Operand("number", "row", error)  # type: ignore[arg-type]
         if name in self.names:
             place = self.names.index(name)
-            return Operand("number", "row", lambda s: pl.Series(s.block.values[place]))  # type: ignore[attr-defined]
+            return Operand("number", "row", lambda s: pl.Series(_numbers(s.block)[place]))  # type: ignore[attr-defined]
         end, _, level = name.partition("_")
         units = self._of_units(level, np.arange(len(self.table.zones), dtype=np.uint32))
         return Operand("string", end, lambda _: units)
@@ -107,7 +124,7 @@ class Flows:
             block, inside = self.table.block(number), rows[blocks == number] - self.starts[number]
             origins.append(block.origins[inside])
             destinations.append(block.destination_of(inside))
-            values.append([column[inside].astype(np.int64) for column in block.values])
+            values.append([column[inside].astype(np.int64) for column in _numbers(block)])
         origin, destination = np.concatenate(origins), np.concatenate(destinations)
         columns = [np.concatenate(parts) for parts in zip(*values, strict=True)] or [np.empty(0, np.int64)] * len(
             self.names
@@ -116,6 +133,7 @@ class Flows:
         frame = pl.DataFrame(
             [names.gather(origin).alias("origin"), names.gather(destination).alias("destination")]
             + [pl.Series(name, column) for name, column in zip(self.names, columns, strict=True)]
+            + [self._error(origin, destination, columns[0]).alias(ERROR)]
             + [self._distance(origin, destination).alias("distance_km")]
             + [
                 self._of_units(level, codes).alias(f"{end}_{level}")
@@ -124,6 +142,10 @@ class Flows:
             ]
         )
         return frame, self._shapes(origin, destination, crs)
+
+    def _error(self, origin: Codes, destination: Codes, count: NDArray[np.integer]) -> pl.Series:
+        """Return the expected errors of counts, workers."""
+        return pl.Series(figure_errors(self.opened).of_flows(count, origin, destination)).round_sig_figs(3)
 
     def _of_units(self, level: str, codes: Codes) -> pl.Series:
         """Return ids, or parents at a level, of units; everywhere else has no parents."""
@@ -187,6 +209,11 @@ class Flows:
             for place, *parts in zip(cut, *self._halves(origin[cut], destination[cut], crs), strict=True):
                 out[place] = shapely.MultiLineString([part for part in parts if (part[0] != part[1]).any()])
         return out
+
+
+def _numbers(block: Block) -> tuple[NDArray[np.integer], ...]:
+    """Return the columns of numbers of a block, in the order of `Flows.names`."""
+    return (*block.values, *block.interval)
 
 
 def _meet(

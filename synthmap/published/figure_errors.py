@@ -1,7 +1,7 @@
 """The expected error of sums of flows, from public parameters alone: the one place that is asked for it."""
 
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 import polars as pl
@@ -9,28 +9,23 @@ from numpy.typing import NDArray
 
 from synthmap.errors import ReleaseCorruptError
 from synthmap.published.expected import planned_variance
+from synthmap.published.figure_variance import Drawn, Expected, Parts, Shapes, expected_error
 from synthmap.published.places import ZONE
 from synthmap.published.store import OpenedRelease
 from synthmap.published.table import units_of
 
 Trust = Literal["exact", "signal", "weak", "noise"]
 Numbers = NDArray[np.float64]
+UNITS = 2**32  # of noise, see `synthmap.privacy.histogram`
 
 EXPLAINED = (
     "expected_error is the root mean square error of a figure, in workers, that is to be expected of this release's "
-    "noise, drawing and prior. It is computed from public parameters (headcounts, α, prior share), never from the "
-    "confidential table, and allows for a prior that is wrong for the figure as a whole. Areas smaller than the cells "
-    "between which the release tells origins apart follow the prior more than it says. A figure is weak where its "
-    "expected error is above half of it, and noise where it is at least the figure itself."
+    "noise, drawing and prior. It is computed from public parameters (headcounts, cells, noise, how well the prior is "
+    "believed to fit), never from the confidential table. It allows for a prior that is wrong for the figure as a "
+    "whole, and for areas smaller than the cells between which the release tells origins apart, whose figures are the "
+    "prior's share of a cell. A figure is weak where its expected error is above half of it, and noise where it is at "
+    "least the figure itself."
 )
-
-
-class Sums(NamedTuple):
-    """Sums over destinations by set and class, each of shape (sets, groups): m, m²·v, workers drawn from the prior."""
-
-    size: Numbers
-    spread: Numbers
-    prior: Numbers
 
 
 @dataclass(frozen=True)
@@ -39,21 +34,29 @@ class FigureErrors:
 
     Attributes
     ----------
-    headcount, size : ndarray of float64, shape (codes,)
-        n and m, workers; 0 where nobody works.
-    spread : ndarray of float64, shape (codes,)
-        m²·v, so that √(q·(1 − q)·m²·v) is the expected error of a share q of the destination (`share_variance`).
+    headcount : ndarray of float64, shape (codes,)
+        n, workers; 0 where nobody works.
     prior : ndarray of float64, shape (codes,)
         Expected synthetic workers that are drawn from the prior.
+    parts : Parts
+        Each of shape (codes,).
+    drawn : Drawn
+        How the release's mechanism works.
     group : ndarray of uint8, shape (codes,)
         Class of headcount, in powers of 2, in which shares are estimated together.
+    unit : ndarray of uint32, shape (codes,), or None
+        The unit of each zone that is a cell of its own for destinations of `Parts.by_unit`; None without such.
+    weight : ndarray of float64, shape (codes,)
+        Of zones in their unit.
     """
 
     headcount: Numbers
-    size: Numbers
-    spread: Numbers
     prior: Numbers
+    parts: Parts
+    drawn: Drawn
     group: NDArray[np.uint8]
+    unit: NDArray[np.uint32] | None
+    weight: Numbers
 
     @property
     def groups(self) -> int:
@@ -63,10 +66,11 @@ class FigureErrors:
     @property
     def nbytes(self) -> int:
         """Bytes it takes in memory."""
-        return sum(one.nbytes for one in (self.headcount, self.size, self.spread, self.prior, self.group))
+        units = 0 if self.unit is None else self.unit.nbytes
+        return sum(one.nbytes for one in (self.headcount, self.prior, *self.parts, self.group, self.weight)) + units
 
-    def grouped(self, key: NDArray[np.integer], keys: int) -> "Sums":
-        """Return m, m²·v and the workers drawn from the prior, summed by key and class.
+    def grouped(self, key: NDArray[np.integer], keys: int) -> Parts:
+        """Return what makes errors, summed over destinations by key and class, each of shape (keys, groups).
 
         Parameters
         ----------
@@ -74,58 +78,66 @@ class FigureErrors:
             Which set of destinations a code belongs to; -1 for none.
         keys : int
         """
-        at = np.flatnonzero((key >= 0) & (self.size > 0))
+        at = np.flatnonzero((key >= 0) & (self.parts.size > 0))
         place = key[at].astype(np.int64) * self.groups + self.group[at]
-        shape = (keys, self.groups)
-        values = (np.bincount(place, one[at], keys * self.groups) for one in (self.size, self.spread, self.prior))
-        return Sums(*(np.asarray(one, float).reshape(shape) for one in values))
+        sums = (np.bincount(place, one[at], keys * self.groups) for one in self.parts)
+        return Parts(*(np.asarray(one, float).reshape(keys, self.groups) for one in sums))
 
-    def expected(self, workers: NDArray[Any], sums: "Sums") -> Numbers:
-        """Return the expected error of each figure, workers.
+    def shapes(self, key: NDArray[np.integer], keys: int) -> Shapes | None:
+        """Return how the origins of figures lie among the units that are cells; None where no units are.
+
+        Parameters
+        ----------
+        key : ndarray of int, shape (codes,)
+            The figure that an origin belongs to; -1 for none.
+        keys : int
+        """
+        if self.unit is None:
+            return None
+        at = np.flatnonzero(key >= 0)
+        pairs, place = np.unique(key[at].astype(np.int64) * self.unit.size + self.unit[at], return_inverse=True)
+        mine = np.bincount(place, self.weight[at], pairs.size)
+        figure, unit = np.divmod(pairs, self.unit.size)
+        every = np.bincount(self.unit, self.weight)[unit]
+        whole = np.bincount(figure, mine * mine / every, keys)
+        total = np.bincount(figure, mine, keys)
+        cells = np.bincount(figure, minlength=keys)
+        return Shapes(np.maximum(1.0, cells), np.where(total > 0, whole / np.where(total > 0, total, 1.0), 1.0))
+
+    def expected(self, workers: NDArray[Any], sums: Parts, shapes: Shapes | None = None) -> Expected:
+        """Return the expected error of each figure.
 
         Parameters
         ----------
         workers : ndarray, shape (figures, columns, groups)
             Synthetic workers of a figure (and its segments) by class of their destination.
-        sums : Sums
+        sums : Parts
             Of the destinations that each figure is about (`grouped`), those without any of its workers too; or of those
             that all are about.
-
-        Returns
-        -------
-        ndarray of float64, shape (figures, columns)
-
-        Notes
-        -----
-        Destinations are drawn independently, and the prior may fit each differently: those squares add up,
-        ``Σ_d m²v·q(1 − q)``. The share q of a small destination cannot be told from its own draw; in each class it is
-        ``X/M`` over all its destinations. As q(1 − q) is concave, that is never less than with each its own. A figure
-        counts as at least half a worker, and at most half a worker less than all, since 0 is not known to be 0.
-
-        Where the prior is wrong for the whole figure, that does not average out: of s·X workers drawn from it, s·X(1 −
-        X/M) may be amiss, and their square is added. It is the most that a prior without the figure would take away.
-        Against the truth of made-up regions with a much too flat prior the whole overstates the residents of an area
-        up to threefold and understates those who also work there up to twofold.
+        shapes : Shapes, optional
+            Of the origins that each figure, or all of them, are about; left out, they lie scattered.
         """
-        m, s, prior = (one[:, None, :] for one in sums)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            weight, share = np.where(m > 0, s / (m * m), 0.0), np.where(m > 0, prior / m, 0.0)
-        x = np.minimum(workers, m)
-        total = m.sum(axis=2, keepdims=True)
-        least = m * 0.5 / np.where(total > 0, total, 1.0)
-        variance = (x * (m - x) * weight).sum(axis=2)
-        floor = (least * (m - least) * weight).sum(axis=2)
-        some, every = x.sum(axis=2), total[:, :, 0]
-        amiss = (x * share).sum(axis=2) * (1.0 - some / np.where(every > 0, every, 1.0))
-        return np.asarray(np.sqrt(np.maximum(variance, floor) + amiss**2))
+        return expected_error(workers, sums, shapes, self.drawn)
+
+    def of_flows(
+        self, workers: NDArray[np.integer], origins: NDArray[np.integer], destinations: NDArray[np.integer]
+    ) -> Numbers:
+        """Return the expected error of flows between single zones, given by their codes, workers."""
+        there, of = np.unique(destinations, return_inverse=True)
+        sums = Parts(*(one[there][of, None] for one in self.parts))
+        shapes = None
+        if self.unit is not None:
+            every = np.bincount(self.unit, self.weight)
+            shapes = Shapes(np.ones(origins.size), self.weight[origins] / every[self.unit[origins]])
+        return self.expected(workers.astype(float)[:, None, None], sums, shapes).error[:, 0]
 
     def of_total(self, destinations: NDArray[np.bool_]) -> float:
         """Return the error of the workers at all of some destinations together: 0 where m = n."""
-        return float(abs((self.size - self.headcount)[destinations].sum()))
+        return float(abs((self.parts.size - self.headcount)[destinations].sum()))
 
     def prior_share(self, destinations: NDArray[np.bool_]) -> float | None:
         """Return the expected share of the workers at some destinations that are drawn from the prior."""
-        workers = self.size[destinations].sum()
+        workers = self.parts.size[destinations].sum()
         return float(self.prior[destinations].sum() / workers) if workers else None
 
 
@@ -149,18 +161,42 @@ def figure_errors(opened: OpenedRelease) -> FigureErrors:
 
 
 def _read(opened: OpenedRelease) -> FigureErrors:
-    plan = opened.collect(
-        opened.plan.select(
-            "destination", "headcount", "synthetic_size", "prior_share", "prior_strength", "share_variance"
-        )
-    )
+    plan = opened.collect(opened.plan)
     zones = units_of(opened, ZONE)
     codes, known = zones.find(plan["destination"].cast(pl.String))
     if not known.all():
         raise ReleaseCorruptError(f"release {opened.id}: plan.parquet must name zones of the release; verify it")
-    n, m = plan["headcount"].to_numpy(), plan["synthetic_size"].to_numpy()
-    share = plan["prior_share"].to_numpy()
+    n, m = plan["headcount"].to_numpy(), plan["synthetic_size"].to_numpy().astype(float)
+    strength = plan["prior_strength"].to_numpy()
+    prior = opened.manifest.prior
+    within = max(prior.strength, prior.strength_inside or 0.0)
+    cells, finest = plan["cells"].to_numpy().astype(float), plan["finest"].to_numpy()
+    level = int(finest.max(initial=-1))
+    units = None
+    if level >= 0:
+        levels = (*opened.manifest.zones.levels, ZONE)
+        units = units_of(opened, levels[min(level, len(levels) - 1)])
     variance = planned_variance(plan)
+    noisy = bool(plan["share_variance"].is_not_null().any())
+    pulled = plan["prior_share"].to_numpy()
+    noise = plan["noise_units"].fill_null(0).to_numpy() / UNITS
+    ratio = noise / (1.0 - noise)
+    segments = max(1, len(opened.manifest.segments))
+    with np.errstate(divide="ignore"):
+        precision = np.where((ratio > 0) & (cells * segments > 1), (1.0 - ratio) ** 2 / (2.0 * ratio * segments), 0.0)
+    by_unit = np.zeros(n.size) if units is None else (finest == level) & (cells >= len(units))
+    parts = Parts(
+        destinations=np.ones(n.size),
+        size=m,
+        spread=m**2 * variance,
+        believed=m**2 * (1.0 / (1.0 + strength) + 1.0 / n),
+        inside=m**2 * (1.0 / (1.0 + within) + 1.0 / n + 1.0 / m),
+        per_cell=m / cells,
+        pulled=m * pulled * (strength / (strength + n) if noisy else 1.0),
+        doubt=m / np.sqrt(1.0 + strength),
+        precision=precision,
+        by_unit=np.asarray(by_unit, float),
+    )
 
     def placed(values: NDArray[Any]) -> Numbers:
         out = np.zeros(len(zones))
@@ -169,4 +205,9 @@ def _read(opened: OpenedRelease) -> FigureErrors:
 
     group = np.zeros(len(zones), np.uint8)
     group[codes] = np.log2(n).astype(np.uint8)
-    return FigureErrors(placed(n), placed(m), placed(m.astype(float) ** 2 * variance), placed(m * share), group)
+    inside = zones.find(opened.places.ids)[0]
+    weight = np.ones(len(zones))
+    weight[inside] = np.maximum(opened.places.table["weight"].to_numpy(), 1e-6)
+    drawn = Drawn(noisy=noisy, within=within)
+    of = None if units is None or not by_unit.any() else units.of
+    return FigureErrors(placed(n), placed(m * pulled), Parts(*map(placed, parts)), drawn, group, of, weight)

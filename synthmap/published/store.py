@@ -103,7 +103,7 @@ class OpenedRelease:
         found = pl.scan_parquet(self.file("plan.parquet"), glob=False)
         with unharmed(self.id):
             known = found.collect_schema().names()
-        usual = {"prior_strength": pl.lit(self.manifest.prior.strength)}
+        usual = {"prior_strength": pl.lit(self.manifest.prior.strength), "finest": pl.lit(-1, pl.Int64)}
         usual |= {name: pl.lit(None, kind) for name, kind in _OF_ONE_MECHANISM.items()}
         return found.with_columns(**{name: value for name, value in usual.items() if name not in known})
 

@@ -153,8 +153,9 @@ def _check_part(table: pa.Table, name: str, manifest: Manifest, origins: pa.Arra
         need(np.array_equal(np.sum(segments, axis=0), count), f"{name}: segments must sum to count")
         need(min(int(s.min()) for s in segments) >= 0, f"{name}: every segment must be at least 0")
     if manifest.plan.interval is not None:
-        low, high = table["low"].to_numpy(), table["high"].to_numpy()
-        need((low >= 0).all() and (low <= high).all(), f"{name}: low must be at least 0 and at most high")
+        low, count, high = (table[column].to_numpy() for column in ("low", "count", "high"))
+        inside = (low >= 0).all() and (low <= count).all() and (count <= high).all()
+        need(inside, f"{name}: low must be at least 0 and count lie between low and high")
     need(pc.all(pc.is_in(table["origin"], origins)).as_py(), f"{name}: every origin must be a zone")
     need(pc.all(pc.is_in(table["destination"], origins)).as_py(), f"{name}: every destination must be a zone")
     rising = _increasing(table["destination"].combine_chunks(), table["origin"].combine_chunks())

@@ -12,7 +12,7 @@ from synthmap.analysis.area.distance import End
 from synthmap.analysis.area.inflow_outflow import inflow_outflow
 from synthmap.analysis.area.paired_areas import paired_areas
 from synthmap.analysis.area.result import Analysis
-from synthmap.analysis.area.time import in_order, time
+from synthmap.analysis.area.time import Compared, in_order, time
 from synthmap.published.areas.area import Area
 from synthmap.published.places import ZONE
 from synthmap.published.store import OpenedRelease
@@ -46,15 +46,23 @@ async def level_and_top(
     return {"by": by, "top": top}
 
 
-def other_release(
-    service: ServiceDep, other: Annotated[str, Query(description="Id of the release to compare with.")]
+def what_is_compared(
+    service: ServiceDep,
+    other: Annotated[str, Query(description="Id of the release to compare with.")],
+    of: Annotated[Compared, Query(description="The analysis whose figures are compared.")] = "inflow-outflow",
+    end: Annotated[End, Query(description="Of profiles and distances: which end of commutes is in the area.")] = "work",
+    units: Annotated[Literal["mi", "km"], Query(description="Units of the bands.")] = "mi",
+    bands: Annotated[str, Query(description="Where bands of distance end, but for the last, which is open.")] = _BANDS,
+    by: Annotated[str, Query(description="Level of the units that are ranked.")] = ZONE,
+    top: Annotated[int, Query(ge=1, le=ranked.MOST, description="How many units.")] = ranked.TOP,
 ) -> Options:
-    """Return the release to compare with."""
-    return {"other": service.releases.open(other)}
+    """Return the release to compare with, and what is compared."""
+    wide = Bands(numbers(bands, "bands", _COUNTS), units)
+    return {"other": service.releases.open(other), "of": of, "end": end, "bands": wide, "by": by, "top": top}
 
 
-def _time(opened: OpenedRelease, area: Area, *, other: OpenedRelease) -> Analysis:
-    return time(*in_order(opened, other), area)
+def _time(opened: OpenedRelease, area: Area, *, other: OpenedRelease, **options: Any) -> Analysis:
+    return time(*in_order(opened, other), area, **options)
 
 
 @dataclass(frozen=True)
@@ -117,8 +125,8 @@ KINDS: dict[str, Kind] = {
     ),
     "time": Kind(
         "Change between two releases",
-        "Inflow and outflow of an area in two releases of the same zones, and what changed beside the noise of both.",
+        "Figures of an area in two releases of the same zones, and what changed beside the noise of both.",
         _time,
-        other_release,
+        what_is_compared,
     ),
 }

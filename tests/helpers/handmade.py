@@ -52,6 +52,7 @@ class World:
     vintage: str = "1"
     year: int | None = None
     prior_share: float = 0.2  # of every destination
+    cells: int = 16
     rows: list[dict[str, object]] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -95,6 +96,7 @@ def open_world(
         "destination": pa.array(sizes, pa.string()),
         "headcount": pa.array(sizes.values(), pa.int64()),
         "synthetic_size": pa.array(sizes.values(), pa.int64()),
+        "cells": pa.array([world.cells] * len(sizes), pa.int64()),
         "prior_share": pa.array([world.prior_share] * len(sizes), pa.float64()),
     }
     pq.write_table(pa.table(plan), directory / "plan.parquet")

@@ -4,6 +4,7 @@ import json
 import math
 from fractions import Fraction
 
+import numpy as np
 import polars as pl
 import pyarrow.parquet as pq
 import pytest
@@ -15,7 +16,9 @@ from synthmap.confidential.fidelity import evaluate
 from synthmap.errors import ReleaseCorruptError
 from synthmap.mechanism.chosen import promised
 from synthmap.mechanism.recertify import recertify
+from synthmap.published.boxes import CRS84
 from synthmap.published.exports.csv import write_csv
+from synthmap.published.features import open_layer
 from synthmap.published.od import Query, find_flows
 from synthmap.published.places import ZONE
 from synthmap.published.store import ReleaseStore
@@ -45,7 +48,7 @@ def test_a_release_keeps_headcounts_and_tells_an_interval_for_every_row(released
     sums = [table.group_by("destination").agg(pl.col("count").sum()).sort("destination") for table in (published, true)]
     assert sums[0]["count"].cast(pl.Int64).to_list() == sums[1]["count"].cast(pl.Int64).to_list()
     assert (published.select(pl.sum_horizontal(SEGMENTS)).to_series() == published["count"]).all()
-    assert (published["low"] <= published["high"]).all()
+    assert published.select(pl.col("count").is_between(pl.col("low"), pl.col("high"))).to_series().all()
     both = published.join(true, on=["origin", "destination"], how="left").with_columns(
         pl.col("count_right").fill_null(0)
     )
@@ -166,6 +169,11 @@ def test_flows_between_zones_tell_their_interval_and_sums_do_not(released):
     opened = ReleaseStore(found.path.parent).open(found.release)
     page = find_flows(opened, Query(ZONE, ZONE, (), (), 1, 10, None, "destination"), limit=10)
     assert page.rows.columns == ["origin", "destination", "count", *SEGMENTS, "low", "high"]
-    assert (page.rows["low"] <= page.rows["high"]).all()
+    assert (page.rows["low"] <= page.rows["count"]).all()
+    layer = open_layer(opened, "flows")
+    read, _ = layer.read(np.arange(min(50, len(layer))), CRS84)
+    assert {"low", "high", "expected_error"} <= set(layer.properties) & set(read.columns)
+    assert read.select(pl.col("count").is_between(pl.col("low"), pl.col("high"))).to_series().all()
+    assert (read["expected_error"] > 0).all()
     sums = find_flows(opened, Query("county", "county", (), (), 1, 10, None, "destination"), limit=10)
     assert sums.rows.columns == ["origin", "destination", "count", *SEGMENTS]

@@ -124,7 +124,7 @@ def _by_key(
     if end == "work":
         total = total_of(errors, found, inside)
     else:
-        total = estimated(errors, found.sum(axis=0, keepdims=True), sums)
+        total = estimated(errors, found.sum(axis=0, keepdims=True), sums, errors.shapes(np.where(inside, 0, -1), 1))
     if first_holds_same:
         found[0] += found[-2]
     figures = joined(estimated(errors, found, sums), total)

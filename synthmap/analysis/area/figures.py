@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 from synthmap.errors import QueryError
 from synthmap.geography.zones import ELSEWHERE
 from synthmap.published.areas.area import Area
-from synthmap.published.figure_errors import FigureErrors, Sums
+from synthmap.published.figure_errors import FigureErrors
+from synthmap.published.figure_variance import Parts, Shapes
 from synthmap.published.places import ZONE
 from synthmap.published.store import OpenedRelease
 from synthmap.published.table import units_of
@@ -24,41 +25,45 @@ class Figures:
     workers : ndarray of int64, shape (figures, columns)
     error : ndarray of float64, shape (figures, columns)
         Expected error, workers; 0 where a figure is exact.
+    prior : ndarray of float64, shape (figures, columns)
+        Share of a figure that follows the prior, not data.
     """
 
     workers: NDArray[np.int64]
     error: NDArray[np.float64]
+    prior: NDArray[np.float64]
 
     def __len__(self) -> int:
         return int(self.workers.shape[0])
 
     def take(self, rows: Any) -> "Figures":
         """Return some of the figures."""
-        return Figures(self.workers[rows], self.error[rows])
+        return Figures(self.workers[rows], self.error[rows], self.prior[rows])
 
     def columns(self, number: int) -> "Figures":
         """Return the first columns."""
-        return Figures(self.workers[:, :number], self.error[:, :number])
+        return Figures(self.workers[:, :number], self.error[:, :number], self.prior[:, :number])
 
     def minus(self, other: "Figures") -> "Figures":
         """Return differences of figures whose errors are independent."""
-        return Figures(self.workers - other.workers, np.hypot(self.error, other.error))
+        error = np.hypot(self.error, other.error)
+        return Figures(self.workers - other.workers, error, np.maximum(self.prior, other.prior))
 
-    def with_error(self, column: int, error: float) -> "Figures":
-        """Return the figures, the error of one column replaced."""
-        errors = self.error.copy()
-        errors[:, column] = error
-        return Figures(self.workers, errors)
+    def known(self, column: int, error: float) -> "Figures":
+        """Return the figures, one column of which is published with this error."""
+        errors, prior = self.error.copy(), self.prior.copy()
+        errors[:, column], prior[:, column] = error, 0.0
+        return Figures(self.workers, errors, prior)
 
 
 def joined(*parts: Figures) -> Figures:
     """Return figures one after the other."""
-    return Figures(np.concatenate([one.workers for one in parts]), np.concatenate([one.error for one in parts]))
+    return Figures(*(np.concatenate([getattr(one, name) for one in parts]) for name in ("workers", "error", "prior")))
 
 
-def estimated(errors: FigureErrors, tallied: NDArray[np.int64], sums: Sums) -> Figures:
+def estimated(errors: FigureErrors, tallied: NDArray[np.int64], sums: Parts, shapes: Shapes | None = None) -> Figures:
     """Return the figures of a tally, with the errors that its destinations make (see `FigureErrors.expected`)."""
-    return Figures(tallied.sum(axis=2), errors.expected(tallied, sums))
+    return Figures(tallied.sum(axis=2), *errors.expected(tallied, sums, shapes))
 
 
 def total_of(errors: FigureErrors, tallied: NDArray[np.int64], destinations: NDArray[np.bool_]) -> Figures:
@@ -71,7 +76,7 @@ def total_of(errors: FigureErrors, tallied: NDArray[np.int64], destinations: NDA
     """
     sums = errors.grouped(np.where(destinations, 0, -1), 1)
     found = estimated(errors, tallied.sum(axis=0, keepdims=True), sums)
-    return found.with_error(0, errors.of_total(destinations))
+    return found.known(0, errors.of_total(destinations))
 
 
 def elsewhere_code(opened: OpenedRelease) -> int:

@@ -48,11 +48,12 @@ def paired_areas(opened: OpenedRelease, a: Area, b: Area) -> Analysis:
     both = side >= 0
     found = tally(opened, 4, lambda o, d: 2 * side[o] + side[d], origins=both, destinations=both)
     to_a, to_b = (errors.grouped(np.where(area.zones, 0, -1), 1) for area in (a, b))
+    from_a, from_b = (errors.shapes(np.where(area.zones, 0, -1), 1) for area in (a, b))
     figures = joined(
-        estimated(errors, found[1:2], to_b),
-        estimated(errors, found[2:3], to_a),
-        estimated(errors, found[:1], to_a),
-        estimated(errors, found[3:], to_b),
+        estimated(errors, found[1:2], to_b, from_a),
+        estimated(errors, found[2:3], to_a, from_b),
+        estimated(errors, found[:1], to_a, from_a),
+        estimated(errors, found[3:], to_b, from_b),
     )
     keys = tuple({"figure": name, "label": label} for name, label in LABELS.items())
     return Analysis("paired-areas", TITLE, opened, (Named("a", None, a), Named("b", None, b)), {}, keys, figures)

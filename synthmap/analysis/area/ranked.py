@@ -3,8 +3,9 @@
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
-from synthmap.analysis.area.figures import estimated, joined, same_release, shares, total_of
+from synthmap.analysis.area.figures import Figures, estimated, joined, same_release, shares, total_of
 from synthmap.analysis.area.result import OUTSIDE, Analysis, Named
 from synthmap.errors import QueryError
 from synthmap.published.areas.area import Area
@@ -16,6 +17,8 @@ from synthmap.published.tally import tally
 
 TITLES = {"destinations": "Where residents of the area work", "origins": "Where workers of the area live"}
 TOP, MOST = 10, 1_000
+END = {"destinations": "home", "origins": "work"}  # of a commute at which the area is
+Ranking = Literal["destinations", "origins"]
 
 
 def destinations(opened: OpenedRelease, area: Area, *, by: str = ZONE, top: int = TOP) -> Analysis:
@@ -55,42 +58,76 @@ def origins(opened: OpenedRelease, area: Area, *, by: str = ZONE, top: int = TOP
     return _ranked(opened, area, "origins", by, top)
 
 
-def _ranked(opened: OpenedRelease, area: Area, name: Literal["destinations", "origins"], by: str, top: int) -> Analysis:
+def _ranked(opened: OpenedRelease, area: Area, name: Ranking, by: str, top: int) -> Analysis:
     same_release(opened, area)
-    if not 1 <= top <= MOST:
-        raise QueryError(f"top ({top}) must be between 1 and {MOST:,}")
-    units, errors, inside = units_of(opened, by), figure_errors(opened), area.zones
-    of, worked_in = units.of.astype(np.int64), name == "origins"
-    chosen: dict[str, Any] = {"destinations": inside} if worked_in else {"origins": inside}
-    every = tally(opened, len(units), lambda o, d: of[o if worked_in else d], columns=1, grouped=False, **chosen)
-    sums = every.sum(axis=(1, 2))
+    within_reach(top)
+    sums = unit_sums(opened, area, name, by)
     best = np.argsort(-sums, kind="stable")[:top]
     best = best[sums[best] > 0]
-    row_of = np.full(len(units), best.size, np.int64)
-    row_of[best] = np.arange(best.size)
-    found = tally(opened, best.size + 1, lambda o, d: row_of[of[o if worked_in else d]], **chosen)
-    whole = found.sum(axis=0, keepdims=True)
-    if worked_in:
-        sums = errors.grouped(np.where(inside, 0, -1), 1)
-        figures, total = estimated(errors, found, sums), total_of(errors, found, inside)
-    else:
-        figures = estimated(errors, found, errors.grouped(row_of[of], best.size + 1))
-        total = estimated(errors, whole, errors.grouped(np.zeros(inside.size, np.int64), 1))
-    figures = joined(figures, total)
-    rows: list[dict[str, Any]] = [
-        {"rank": at + 1, "id": unit, "group": "unit", "longitude": _known(x), "latitude": _known(y)}
-        for at, (unit, x, y) in enumerate(
-            zip(units.ids(best), units.longitude[best].tolist(), units.latitude[best].tolist(), strict=True)
-        )
-    ]
-    rows += [
-        {"rank": None, "id": None, "group": group, "longitude": None, "latitude": None} for group in ("others", "total")
-    ]
-    keys = tuple(row | {"share": share} for row, share in zip(rows, shares(figures), strict=True))
-    end = "work" if worked_in else "home"
-    notes = (OUTSIDE,) if area.count and not worked_in else ()
+    figures = figures_of(opened, area, name, by, best)
+    keys = tuple(key | {"share": share} for key, share in zip(keys_of(opened, by, best), shares(figures), strict=True))
+    end = END[name]
+    notes = (OUTSIDE,) if area.count and end == "home" else ()
     parameters = {"end": end, "by": by, "top": top}
     return Analysis(name, TITLES[name], opened, (Named("area", end, area),), parameters, keys, figures, notes=notes)
+
+
+def within_reach(top: int) -> None:
+    """Refuse to rank none, or too many.
+
+    Raises
+    ------
+    QueryError
+        If `top` is out of range.
+    """
+    if not 1 <= top <= MOST:
+        raise QueryError(f"top ({top}) must be between 1 and {MOST:,}")
+
+
+def unit_sums(opened: OpenedRelease, area: Area, name: Ranking, by: str) -> NDArray[np.int64]:
+    """Return the workers that are ranked, of every unit of a level."""
+    units = units_of(opened, by)
+    of, origins_are = units.of.astype(np.int64), name == "origins"
+    found = tally(
+        opened, len(units), lambda o, d: of[o if origins_are else d], columns=1, grouped=False, **_chosen(area, name)
+    )
+    return np.asarray(found.sum(axis=(1, 2)))
+
+
+def figures_of(opened: OpenedRelease, area: Area, name: Ranking, by: str, best: NDArray[np.int64]) -> Figures:
+    """Return the figures of some units, given by their codes, then those of all others, then the total."""
+    units, errors, inside = units_of(opened, by), figure_errors(opened), area.zones
+    of, origins_are = units.of.astype(np.int64), name == "origins"
+    row_of = np.full(len(units), best.size, np.int64)
+    row_of[best] = np.arange(best.size)
+    found = tally(opened, best.size + 1, lambda o, d: row_of[of[o if origins_are else d]], **_chosen(area, name))
+    if origins_are:
+        sums = errors.grouped(np.where(inside, 0, -1), 1)
+        figures = estimated(errors, found, sums, errors.shapes(row_of[of], best.size + 1))
+        return joined(figures, total_of(errors, found, inside))
+    home = errors.shapes(np.where(inside, 0, -1), 1)
+    figures = estimated(errors, found, errors.grouped(row_of[of], best.size + 1), home)
+    whole, everywhere = found.sum(axis=0, keepdims=True), errors.grouped(np.zeros(inside.size, np.int64), 1)
+    return joined(figures, estimated(errors, whole, everywhere, home))
+
+
+def keys_of(opened: OpenedRelease, by: str, best: NDArray[np.int64]) -> list[dict[str, Any]]:
+    """Return what the rows of `figures_of` are about."""
+    units = units_of(opened, by)
+    places = zip(
+        units.ids(best.astype(np.uint32)), units.longitude[best].tolist(), units.latitude[best].tolist(), strict=True
+    )
+    rows: list[dict[str, Any]] = [
+        {"rank": at + 1, "id": unit, "group": "unit", "longitude": _known(x), "latitude": _known(y)}
+        for at, (unit, x, y) in enumerate(places)
+    ]
+    return rows + [
+        {"rank": None, "id": None, "group": group, "longitude": None, "latitude": None} for group in ("others", "total")
+    ]
+
+
+def _chosen(area: Area, name: Ranking) -> dict[str, Any]:
+    return {"destinations" if name == "origins" else "origins": area.zones}
 
 
 def _known(value: float) -> float | None:

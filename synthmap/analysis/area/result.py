@@ -89,6 +89,12 @@ class Analysis:
             )
         if weak:
             found.append(f"{_of(weak, len(told))} are expected to be off by more than half of themselves.")
+        follow = int(((self.figures.prior[:, 0] > MOSTLY) & (self.figures.workers[:, 0] != 0)).sum())
+        if follow:
+            found.append(
+                f"{_of(follow, len(told))} mostly follow the public prior, not data: there is too much noise, or the "
+                "area is smaller than the cells between which the release tells origins apart."
+            )
         for one in self.areas:
             if one.end != "home" and (share := figure_errors(self.opened).prior_share(one.area.zones)) is not None:
                 found.append(
@@ -101,20 +107,24 @@ class Analysis:
         return [*found, *self.notes]
 
     def frame(self) -> pl.DataFrame:
-        """Return keys and figures as a flat table: workers, expected_error and trust of all, then of each segment."""
+        """Return keys and figures as a flat table: workers, expected_error, trust, prior_share; then the segments'."""
         columns: dict[str, Any] = {name: [row.get(name) for row in self.keys] for name in _names(self.keys)}
         for prefix, figures in self.others.items():
             columns |= _flat(figures, self.segments, f"{prefix}_")
         return pl.DataFrame(columns | _flat(self.figures, self.segments, ""), infer_schema_length=None, strict=False)
 
 
+MOSTLY = 0.5  # of a figure
 SMALL = 3  # zones; a single one is mostly chance
 
 
 def figure(figures: Figures, row: int, segments: Sequence[str]) -> dict[str, Any]:
-    """Return a figure as an object: workers, expected_error, trust, and the same for each segment."""
+    """Return a figure as an object: workers, expected_error, trust, prior_share, and segments, each the first three."""
     columns = _numbers(figures, row)
-    return columns[0] | {"segments": dict(zip(segments, columns[1:], strict=True))}
+    return columns[0] | {
+        "prior_share": round(float(figures.prior[row, 0]), 3),
+        "segments": dict(zip(segments, columns[1:], strict=True)),
+    }
 
 
 def _numbers(figures: Figures, row: int) -> list[dict[str, Any]]:
@@ -139,6 +149,8 @@ def _flat(figures: Figures, segments: Sequence[str], prefix: str) -> dict[str, A
         out[f"{prefix}{name}" if name else f"{prefix}workers"] = workers
         out[f"{lead}expected_error"] = np.array([rounded(one) for one in error.tolist()], float)
         out[f"{lead}trust"] = trust(workers, error)
+        if not name:
+            out[f"{prefix}prior_share"] = figures.prior[:, 0].round(3)
     return out
 
 

@@ -41,8 +41,11 @@ def test_totals_are_exact_rows_sorted_and_every_figure_has_its_interval(town, wo
     keys = np.searchsorted(places, table.destination) * 500 + table.origin
     assert (np.diff(keys) > 0).all()
     assert table.interval.shape == (keys.size, 2)
+    count = table.workers.sum(axis=1)
     assert (table.interval[:, 0] >= 0).all()
-    assert (table.interval[:, 0] <= table.interval[:, 1]).all()
+    assert (table.interval[:, 0] <= count).all()
+    assert (count <= table.interval[:, 1]).all()
+    assert (table.interval[:, 1] <= headcount[np.searchsorted(places, table.destination)]).all()
     found = loss(plan, settings)
     assert found.epsilon <= settings.epsilon
     assert (found.delta, found.rule, found.pdp_delta_table) == (0.0, Rule.PURE, None)

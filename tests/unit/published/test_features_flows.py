@@ -12,7 +12,10 @@ from synthmap.published.boxes import CRS84, project
 from synthmap.published.features import Query, find, open_layer
 from synthmap.published.features_crs import code_of, declared
 from synthmap.published.features_geojson import write_features
+from synthmap.published.features_parse import parse_filter
 from synthmap.published.features_region import box_region
+from synthmap.published.figure_errors import figure_errors
+from synthmap.published.figure_variance import Parts
 
 MERCATOR = "http://www.opengis.net/def/crs/EPSG/0/3857"
 WGS84 = "http://www.opengis.net/def/crs/EPSG/0/4326"
@@ -172,3 +175,20 @@ def test_what_has_no_coordinates_in_a_reference_system_has_no_geometry_there(tmp
     lost, kept = features(layer, [0, 1], utm)
     assert (lost["geometry"], kept["geometry"]["type"]) == (None, "Point")
     assert matched(layer, Query(box_region((-1e9, -1e9, 1e9, 1e9), "EPSG:32631"))) == [1]
+
+
+def test_every_flow_tells_its_expected_error_and_can_be_chosen_by_it(opened, flows):
+    every = matched(flows, Query(None))
+    told = [one["properties"] for one in features(flows, every)]
+    errors = figure_errors(opened)
+    codes = {name: code for code, name in enumerate(flows.table.zones.names.to_list())}
+    for one in told[::40]:
+        d = codes[one["destination"]]
+        n = errors.parts.size[d]
+        sums = Parts(*(part[[d], None] for part in errors.parts))
+        found = errors.expected(np.array([[[one["count"]]]]), sums).error.item()
+        assert one["expected_error"] == pytest.approx(found, rel=0.01)
+        assert 0 < one["expected_error"] <= n
+    small = matched(flows, Query(None, (json.dumps(parse_filter("expected_error < 2", "cql2-text")),)))
+    assert [at for at, one in zip(every, told, strict=True) if one["expected_error"] < 2] == small
+    assert 0 < len(small) < len(every)

@@ -10,6 +10,7 @@ from handmade import World, Zone
 from synthmap.errors import ReleaseCorruptError
 from synthmap.published.expected import share_variance
 from synthmap.published.figure_errors import figure_errors, trust
+from synthmap.published.figure_variance import Shapes, unresolved
 from synthmap.published.places import ZONE
 from synthmap.published.table import units_of
 
@@ -21,6 +22,11 @@ WORLD = World(ZONES, FLOWS, elsewhere=False)
 def variance(headcount, share=0.2):
     (found,) = share_variance(np.array([headcount]), np.array([headcount]), np.array([share]), 20.0)
     return found
+
+
+def off(some, every, share=0.2):
+    """What a prior that is wrong for the whole figure takes away: of those drawn from it, by its strength."""
+    return share * some * (1 - some / every) / math.sqrt(21)
 
 
 def of(errors, names, key=None):
@@ -37,36 +43,73 @@ def figure(errors, **workers):
     return out
 
 
+def fine(world=WORLD):
+    """The same with next to endless cells: no figure is a part of one."""
+    return replace(world, cells=10**9)
+
+
 def test_one_destination_has_the_error_that_its_metrics_tell_and_that_of_the_whole_prior(opened):
-    errors = figure_errors(opened(WORLD))
-    (found,) = errors.expected(figure(errors, a=30), of(errors, ["a"])).ravel()
-    assert found == pytest.approx(math.hypot(math.sqrt(30 * 70 * variance(100)), 0.2 * 30 * 70 / 100))
+    errors = figure_errors(opened(fine()))
+    found = errors.expected(figure(errors, a=30), of(errors, ["a"]))
+    assert found.error.item() == pytest.approx(math.hypot(math.sqrt(30 * 70 * variance(100)), off(30, 100)))
+    assert found.prior.item() == pytest.approx(0.2)
 
 
 def test_squares_of_destinations_add_up(opened):
-    errors = figure_errors(opened(WORLD))
-    (found,) = errors.expected(figure(errors, a=30, c=1), of(errors, ["a", "c"])).ravel()
+    errors = figure_errors(opened(fine()))
+    found = errors.expected(figure(errors, a=30, c=1), of(errors, ["a", "c"])).error.item()
     apart = math.sqrt(30 * 70 * variance(100) + 1 * 2 * variance(3))
-    assert found == pytest.approx(math.hypot(apart, 0.2 * 31 * 72 / 103))
+    assert found == pytest.approx(math.hypot(apart, off(31, 103)))
 
 
 def test_small_destinations_of_one_class_share_their_figure(opened):
     world = World(ZONES, [("a", name, (1,)) for name in "abc"], elsewhere=False)
-    errors = figure_errors(opened(world))
-    (found,) = errors.expected(figure(errors, a=1), of(errors, ["a", "b", "c"])).ravel()
-    assert found == pytest.approx(math.hypot(math.sqrt(3 * (1 / 3) * (2 / 3) * variance(1)), 0.2 * 1 * 2 / 3))
+    errors = figure_errors(opened(fine(world)))
+    found = errors.expected(figure(errors, a=1), of(errors, ["a", "b", "c"])).error.item()
+    assert found == pytest.approx(math.hypot(math.sqrt(3 * (1 / 3) * (2 / 3) * variance(1)), off(1, 3)))
+
+
+def test_what_lies_inside_a_cell_is_the_priors(opened):
+    """A hundredth of the workers of one cell: as if nothing but the prior were known of it."""
+    errors = figure_errors(opened(replace(WORLD, cells=1, prior_share=0.0)))
+    found = errors.expected(figure(errors, a=1), of(errors, ["a"]))
+    drawn = 1 * 99 * (1 / 21 + 1 / 100 + 1 / 100)
+    assert found.error.item() == pytest.approx(math.hypot(math.sqrt(drawn), off(1, 100, share=1.0)), rel=0.001)
+    assert found.prior.item() == 1.0
+    better = errors.expected(figure(errors, a=1), of(errors, ["a"]), Shapes(np.ones(1), np.ones(1)))
+    assert better.error.item() == found.error.item()  # no level's units are cells
+
+
+def test_a_figure_larger_than_cells_follows_the_prior_at_its_ends_alone(opened):
+    shares = []
+    for cells in (1, 4, 40, 4_000):
+        errors = figure_errors(opened(replace(WORLD, cells=cells, prior_share=0.0)))
+        shares.append(errors.expected(figure(errors, a=30), of(errors, ["a"])).prior.item())
+    assert shares == sorted(shares, reverse=True)
+    assert shares[0] == 1.0
+    assert shares[-1] < 0.001
+
+
+@pytest.mark.parametrize(("q", "cells"), [(0.01, 8), (0.05, 8), (0.3, 8), (0.002, 200), (0.4, 2)])
+def test_how_much_lies_inside_cells_agrees_with_ranges_put_anywhere(q, cells):
+    start = np.random.default_rng(1).uniform(0, 1 - q, 200_000)[:, None]
+    edges = np.arange(cells + 1) / cells
+    overlap = np.clip(np.minimum(start + q, edges[1:]) - np.maximum(start, edges[:-1]), 0, None) * cells
+    inside = (overlap * (1 - overlap)).sum(axis=1).mean() / cells
+    found = unresolved(np.array(q), np.array(float(cells))) * q * (1 - q)
+    assert found == pytest.approx(inside, rel=0.1)
 
 
 @pytest.mark.parametrize("count", [0, 100])
 def test_nothing_and_all_are_not_known_to_be(opened, count):
-    errors = figure_errors(opened(WORLD))
-    (found,) = errors.expected(figure(errors, a=count), of(errors, ["a"])).ravel()
+    errors = figure_errors(opened(fine()))
+    found = errors.expected(figure(errors, a=count), of(errors, ["a"])).error.item()
     assert found == pytest.approx(math.sqrt(0.5 * 99.5 * variance(100)))
 
 
 def test_a_figure_about_no_destination_has_no_error(opened):
     errors = figure_errors(opened(WORLD))
-    assert errors.expected(figure(errors), of(errors, ["d"])).ravel().tolist() == [0.0]
+    assert errors.expected(figure(errors), of(errors, ["d"])).error.ravel().tolist() == [0.0]
     assert errors.of_total(np.array([True, True, True, True])) == 0.0
     assert errors.prior_share(np.array([False, False, False, True])) is None
     assert errors.prior_share(np.array([True, True, False, False])) == pytest.approx(0.2)
@@ -74,13 +117,13 @@ def test_a_figure_about_no_destination_has_no_error(opened):
 
 def test_more_prior_is_more_error(opened):
     less, more = (figure_errors(opened(replace(WORLD, prior_share=share))) for share in (0.1, 0.9))
-    low, high = (e.expected(figure(e, a=30), of(e, ["a"])).item() for e in (less, more))
+    low, high = (e.expected(figure(e, a=30), of(e, ["a"])).error.item() for e in (less, more))
     assert low < high
 
 
 def test_where_m_is_not_n_the_total_is_off_by_a_known_number(opened):
     errors = figure_errors(opened(WORLD))
-    twice = replace(errors, size=errors.size * 2)
+    twice = replace(errors, parts=errors.parts._replace(size=errors.parts.size * 2))
     assert twice.of_total(np.array([True, False, True, False])) == 103.0
 
 

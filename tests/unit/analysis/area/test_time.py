@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from handmade import World, Zone
 
+from synthmap.analysis.area.distance import area_profile, distance_direction
 from synthmap.analysis.area.time import in_order, time
 from synthmap.errors import QueryError
 from synthmap.published.areas.area import area_of_zones
@@ -30,7 +31,60 @@ def test_differences_are_after_minus_before_with_the_noise_of_both(opened, rows)
     old, new = found.others["before"], found.others["after"]
     assert old.workers[:, 0].tolist() == [142, 100, 100, 42, 0, 0, 42]
     assert np.allclose(found.figures.error, np.hypot(old.error, new.error))
-    assert found.frame().columns[:3] == ["figure", "label", "before_workers"]
+    assert found.frame().columns[:4] == ["figure", "label", "within_noise", "before_workers"]
+    sure = np.abs(found.figures.workers[:, 0]) >= 2 * found.figures.error[:, 0]
+    assert [key["within_noise"] for key in found.keys] == (~sure).tolist()
+    assert not found.keys[0]["within_noise"]  # how many are employed is exact in both
+    assert found.keys[2]["within_noise"]
+
+
+@pytest.mark.parametrize(
+    ("of", "run"),
+    [
+        ("area-profile", lambda release, area: area_profile(release, area, end="work")),
+        ("distance-direction", lambda release, area: distance_direction(release, area, end="home")),
+    ],
+)
+def test_rows_that_all_releases_have_are_compared_one_by_one(opened, of, run):
+    before, after = opened(BEFORE), opened(AFTER)
+    area = area_of_zones(after, ("x",))
+    end = "home" if of == "distance-direction" else "work"
+    found = time(before, after, area, of=of, end=end)
+    old, new = run(before, area), run(after, area)
+    assert found.parameters["end"] == found.areas[0].end == end
+    assert (found.others["before"].workers == old.figures.workers).all()
+    assert (found.figures.workers == new.figures.workers - old.figures.workers).all()
+    assert np.allclose(found.figures.error, np.hypot(old.figures.error, new.figures.error))
+    assert [key.get("label") for key in found.keys] == [key.get("label") for key in new.keys]
+    assert not any("share" in key for key in found.keys)
+
+
+def test_units_of_either_release_are_ranked_by_the_larger_figure(opened, rows):
+    before, after = opened(BEFORE), opened(AFTER)
+    area = area_of_zones(after, ("x",))
+    found = time(before, after, area, of="origins", by="county")
+    assert [row[:3] for row in rows(found, "id", "group")] == [
+        ("A", "unit", -5),
+        ("B", "unit", 30),
+        (None, "others", 0),
+        (None, "total", 25),
+    ]
+    assert found.keys[-1]["within_noise"] is False
+    gone = time(after, before, area, of="destinations", by="county", top=1)
+    assert [row[:3] for row in rows(gone, "id", "group")] == [
+        ("A", "unit", 5),
+        (None, "others", -8),
+        (None, "total", -3),
+    ]
+
+
+def test_what_cannot_be_compared_is_refused(opened):
+    before, after = opened(BEFORE), opened(AFTER)
+    area = area_of_zones(after, ("x",))
+    with pytest.raises(QueryError, match=r"of \(paired-areas\) must be one of inflow-outflow"):
+        time(before, after, area, of="paired-areas")
+    with pytest.raises(QueryError, match="top"):
+        time(before, after, area, of="origins", top=0)
 
 
 def test_other_segments_leave_all_workers(opened):

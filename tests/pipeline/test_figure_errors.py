@@ -1,0 +1,145 @@
+"""Expected errors of area figures, which the public is told, against the real ones of releases of made-up worlds.
+
+The confidential tables are made up, so here they may be looked at. Regions, areas and draws are seeded.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from pipelines.release import release
+from synthmap.analysis.area.inflow_outflow import inflow_outflow
+from synthmap.analysis.area.paired_areas import paired_areas
+from synthmap.analysis.area.ranked import destinations, origins
+from synthmap.confidential.sample import write_sample
+from synthmap.published.areas.area import area_of_zones
+from synthmap.published.store import ReleaseStore
+from synthmap.spec import read_spec
+
+MECHANISMS = ("dirichlet", "histogram")
+WORLDS = (1, 2, 3)  # a prior that is off for all destinations alike is off once a world
+SIZES = ("county", "tract", "blockgroup")
+AREAS = 20  # of a size
+FIGURES = ("live_and_work", "in_commuters", "out_commuters", "a_to_b", "origins", "destinations")
+NEIGHBOURS = 3  # zones of an area below any cell
+
+
+@pytest.fixture(scope="module")
+def errors(tmp_path_factory):
+    """(real error, expected error) by mechanism, size of the area and figure."""
+    found: dict[tuple[str, str, str], list[tuple[float, float]]] = defaultdict(list)
+    for world in WORLDS:
+        folder = tmp_path_factory.mktemp("truth")
+        write_sample(folder / "region", workers=50_000, zones=3_000, destinations=300, seed=world)
+        zones = pl.read_parquet(folder / "region" / "zones.parquet").select(pl.col("id", *SIZES).cast(pl.String))
+        table = _truth(folder, zones)
+        spec = read_spec(folder / "region" / "spec.toml")
+        for mechanism in MECHANISMS:
+            changed = {
+                "segments": None,
+                "store": folder / mechanism,
+                "run": spec.run.model_copy(update={"seed": world, "scratch": folder}),
+                "plan": spec.plan.model_copy(update={"mechanism": mechanism}),
+            }
+            made = release(spec.model_copy(update=changed), scheduler="threads")
+            opened = ReleaseStore(folder / mechanism).open(made.release)
+            for size in SIZES:
+                for name, *pair in _areas(opened, table, zones, size):
+                    found[mechanism, size, name].append(tuple(pair))
+            for name, *pair in _small(opened, table, zones):
+                found[mechanism, "small", name].append(tuple(pair))
+    return {key: np.array(pairs) for key, pairs in found.items()}
+
+
+def _truth(folder: Path, zones: pl.DataFrame) -> pl.DataFrame:
+    """Return the confidential table with the parents of both ends."""
+    table = pl.read_parquet(folder / "region" / "od.parquet").select(
+        pl.col("origin", "destination").cast(pl.String), pl.col("count").cast(pl.Int64)
+    )
+    for end in ("origin", "destination"):
+        parents = zones.rename({"id": end} | {size: f"{end}_{size}" for size in SIZES})
+        table = table.join(parents, on=end, how="left")
+    return table
+
+
+def _areas(opened, table: pl.DataFrame, zones: pl.DataFrame, size: str) -> Iterator[tuple[str, float, float]]:
+    names = zones[size].unique().sort().to_list()
+    if len(names) > AREAS:
+        names = [names[at] for at in np.linspace(0, len(names) - 1, AREAS).astype(int)]
+    home, work = f"origin_{size}", f"destination_{size}"
+    pairs = {(o, d): n for o, d, n in table.group_by(home, work).agg(pl.col("count").sum()).rows()}
+    areas = {name: area_of_zones(opened, (name,), size) for name in names}
+    for name, before in zip(names, [names[-1], *names], strict=False):
+        area = areas[name]
+        yield from _crossing(opened, area, table, pl.col(home) == name, pl.col(work) == name)
+        found = paired_areas(opened, areas[before], area)
+        yield "a_to_b", *_off(found, 0, pairs.get((before, name), 0))
+        for kind, analysis in (("origins", origins), ("destinations", destinations)):
+            found = analysis(opened, area, by=size, top=5)
+            for row, key in enumerate(found.keys):
+                if key["group"] == "unit":
+                    ends = (key["id"], name) if kind == "origins" else (name, key["id"])
+                    yield kind, *_off(found, row, pairs.get(ends, 0))
+
+
+def _small(opened, table: pl.DataFrame, zones: pl.DataFrame) -> Iterator[tuple[str, float, float]]:
+    ids = zones["id"].to_list()
+    for start in np.linspace(0, len(ids) - NEIGHBOURS, 2 * AREAS).astype(int).tolist():
+        some = ids[start : start + NEIGHBOURS]
+        ends = (pl.col(end).is_in(some) for end in ("origin", "destination"))
+        yield from _crossing(opened, area_of_zones(opened, tuple(some)), table, *ends)
+
+
+def _crossing(opened, area, table, lives, works) -> Iterator[tuple[str, float, float]]:
+    found = inflow_outflow(opened, area)
+    real = {
+        "live_and_work": lives & works,
+        "in_commuters": ~lives & works,
+        "out_commuters": lives & ~works,
+        "living": lives,
+    }
+    for row, key in enumerate(found.keys):
+        if key["figure"] in real and found.figures.error[row, 0]:
+            yield key["figure"], *_off(found, row, table.filter(real[key["figure"]])["count"].sum())
+
+
+def _off(found, row: int, real: int) -> tuple[float, float]:
+    return float(found.figures.workers[row, 0] - real), float(found.figures.error[row, 0])
+
+
+def ratio(pairs: np.ndarray) -> float:
+    """Mean squared error over the expected one."""
+    off, expected = pairs.T
+    return float((off**2).sum() / (expected**2).sum())
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+@pytest.mark.parametrize("size", SIZES)
+def test_expected_errors_of_areas_are_real_ones(errors, mechanism, size):
+    ratios = [ratio(errors[mechanism, size, name]) for name in FIGURES]
+    assert 0.6 < np.exp(np.mean(np.log(ratios))) < 1.6, ratios
+    assert min(ratios) > 0.2
+    assert max(ratios) < 2.5
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+@pytest.mark.parametrize("size", [*SIZES, "small"])
+def test_residents_are_not_expected_to_be_known_better_than_they_are(errors, mechanism, size):
+    """Too near and too far at once may cancel out in them: they can be better than expected."""
+    assert 0.05 < ratio(errors[mechanism, size, "living"]) < 2.5
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_areas_below_the_cells_are_told_an_error_that_allows_for_a_wrong_prior(errors, mechanism):
+    """Inside cells the prior is right in these regions, so that real errors are those of drawing alone."""
+    assert 0.2 < ratio(errors[mechanism, "small", "out_commuters"]) < 1.6
+
+
+def test_noisy_counts_are_expected_to_err_less(errors):
+    for size in SIZES:
+        means = [np.sqrt((errors[mechanism, size, "out_commuters"][:, 1] ** 2).mean()) for mechanism in MECHANISMS]
+        assert means[1] < 0.8 * means[0]
