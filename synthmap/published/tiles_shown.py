@@ -115,7 +115,8 @@ def _with_room(
         out[owner[taken[place] + before >= room]] = True
         found |= ~out
         good = ~out[owner]
-        np.add.at(taken, place[good], 1)
+        if place.size:
+            taken[place[first]] += np.add.reduceat(good, first, dtype=np.uint16)
         out[:] = found
         out[owner[taken[place] >= room]] = True
         place, owner = place[~out[owner]], owner[~out[owner]]

@@ -2,6 +2,7 @@
 
 import fcntl
 import os
+import shutil
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -52,6 +53,11 @@ def _make(made: Path, write_spec) -> None:
     spec = read_spec(region / "spec.toml")
     run = spec.run.model_copy(update={"seed": 1, "scratch": made})
     release(spec.model_copy(update={"name": "made-up", "segments": "SA", "store": made / "releases", "run": run}))
+    later = {"name": "later", "title": "A year later", "year": 2027, "segments": "SA", "store": made / "two"}
+    again = run.model_copy(update={"seed": 3})
+    release(spec.model_copy(update=later | {"run": again}), scheduler="threads")
+    (first,) = (made / "releases").glob("made-up-*")
+    shutil.copytree(first, made / "two" / first.name)
     odd = made / "odd"
     odd.mkdir()
     squares = [shapely.box(2 + 0.1 * i, 48, 2.1 + 0.1 * i, 48.1) for i in range(len(ODD))]
@@ -85,6 +91,12 @@ def _make(made: Path, write_spec) -> None:
         },
     )
     release(read_spec(path))
+
+
+@pytest.fixture(scope="session")
+def two(store) -> Path:
+    """A store with the made-up release and a later one of the same region, ``later-…``."""
+    return store.parent / "two"
 
 
 @pytest.fixture(scope="session")
@@ -150,6 +162,13 @@ def proxied(store, tmp_path_factory) -> Iterator[live.Proxy]:
         live.recording(address, "/maps", database.with_name("asked")) as proxy,
     ):
         yield proxy
+
+
+@pytest.fixture(scope="session")
+def live_two(two, tmp_path_factory) -> Iterator[str]:
+    """The address of a service over the store of two releases of one region."""
+    with live.serving(two, tmp_path_factory.mktemp("two") / "catalog.sqlite") as address:
+        yield address
 
 
 @pytest.fixture

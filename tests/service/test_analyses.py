@@ -253,6 +253,41 @@ def test_ends_overlap_and_releases_that_differ_are_refused(client, made_up, odd,
 
 
 @pytest.mark.parametrize(
+    ("of", "query"),
+    [
+        ("inflow-outflow", {}),
+        ("area-profile", {"end": "home", "units": "km", "bands": "5,20"}),
+        ("distance-direction", {"end": "work"}),
+        ("origins", {"by": "tract", "top": 4}),
+        ("destinations", {"by": "county", "top": 3}),
+    ],
+)
+def test_two_releases_are_compared_figure_by_figure(make_client, two, made_up, counties, of, query):
+    client = make_client(store=two)
+    (later,) = {path.name for path in two.iterdir()} - {made_up}
+    place = {"zone": counties[0], "level": "county"}
+    found = client.get(f"/releases/{later}/analyses/time", params=place | query | {"other": made_up, "of": of}).json()
+    assert found["parameters"]["releases"] == {"before": made_up, "after": later}
+    assert found["parameters"]["of"] == of
+    for release, name in ((made_up, "before"), (later, "after")):
+        alone = client.get(f"/releases/{release}/analyses/{of}", params=place | query).json()["rows"]
+        label = lambda row: [row.get(key) for key in ("figure", "group", "id", "label", "direction", "from")]  # noqa: E731
+        known = {json.dumps(label(row)): row["workers"] for row in alone}
+        shared = [row for row in found["rows"] if json.dumps(label(row)) in known and row.get("group") != "others"]
+        assert len(shared) >= min(3, len(alone))
+        assert all(row[name]["workers"] == known[json.dumps(label(row))] for row in shared)
+    for row in found["rows"]:
+        assert row["workers"] == row["after"]["workers"] - row["before"]["workers"]
+        both = np.hypot(row["after"]["expected_error"], row["before"]["expected_error"])
+        assert row["expected_error"] == pytest.approx(both, rel=0.01)
+        assert row["within_noise"] == (abs(row["workers"]) < 2 * row["expected_error"])
+    table = client.get(
+        f"/releases/{later}/analyses/time", params=place | query | {"other": made_up, "of": of, "f": "csv"}
+    )
+    assert "within_noise" in table.text.splitlines()[0]
+
+
+@pytest.mark.parametrize(
     ("content", "media", "status", "words"),
     [
         (b"{", "application/json", 400, ["body must be JSON"]),

@@ -52,6 +52,36 @@ def test_every_analysis_shows_the_figures_of_the_api(county, made_up, tmp_path):
         browser.picture(page, f"analysis-{name}", tmp_path)
 
 
+def test_two_releases_are_compared_on_the_map(chrome, live_two, two, made_up, tmp_path):
+    (later,) = {path.name for path in two.iterdir()} - {made_up}
+    with browser.opened(chrome, live_two) as page:
+        page.goto(f"{live_two}/map#release={later}")
+        settle(page)
+        level = get(page, f"/releases/{later}/levels")["levels"][2]["id"]
+        county = get(page, f"/releases/{later}/od", level=level, top=1)["rows"][0]["destination"]
+        page.goto(f"{live_two}/map#release={later}&area={level}&id={county}")
+        page.reload()
+        settle(page)
+        unfold(page, "Analyses")
+        page.get_by_label("Analysis", exact=True).select_option("time")
+        for of in ("inflow-outflow", "area-profile", "origins"):
+            page.get_by_label("What is compared").select_option(of)
+            found = run(page, "time").json()
+            assert found["parameters"]["of"] == of
+            assert found["parameters"]["releases"] == {"before": made_up, "after": later}
+            shown = page.locator("section.analysis")
+            assert made_up in shown.inner_text()
+            shown.locator("summary", has_text="All figures").click()
+            for line, row in zip(shown.locator("details tbody tr").all(), found["rows"], strict=True):
+                cells = line.locator("td").all_inner_texts()
+                numbers = [int(one.split(" ±")[0].replace(",", "")) for one in cells[:3]]
+                assert numbers == [row["before"]["workers"], row["after"]["workers"], row["workers"]]
+                assert ("±" in cells[2]) == (row["expected_error"] > 0)
+                assert cells[-1] == ("within noise" if row["within_noise"] else "more than noise")
+            shown.locator("h3").scroll_into_view_if_needed()
+            browser.picture(page, f"analysis-time-{of}", tmp_path)
+
+
 def test_an_analysis_is_a_file(county, tmp_path):
     page, _ = county
     unfold(page, "Analyses")

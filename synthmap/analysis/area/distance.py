@@ -51,7 +51,7 @@ def distance_direction(opened: OpenedRelease, area: Area, *, end: End, bands: Ba
 
     def key_of(o: NDArray[Any], d: NDArray[Any]) -> NDArray[Any]:
         here, there = (d, o) if end == "work" else (o, d)
-        key = compass.sector(here, there) * wide + bands.of(compass.km(o, d))
+        key = compass.sector(here, there) * wide + compass.band(bands, o, d)
         return np.where(o == away, cells + 1, np.where(o == d, cells, key))
 
     keys: list[dict[str, Any]] = [
@@ -90,7 +90,7 @@ def area_profile(opened: OpenedRelease, area: Area, *, end: End, bands: Bands | 
     compass, away, wide = Compass(opened), elsewhere_code(opened), len(bands)
 
     def key_of(o: NDArray[Any], d: NDArray[Any]) -> NDArray[Any]:
-        return np.where(o == away, wide + 1, np.where(o == d, wide, bands.of(compass.km(o, d))))
+        return np.where(o == away, wide + 1, np.where(o == d, wide, compass.band(bands, o, d)))
 
     keys: list[dict[str, Any]] = [
         {"group": "distance", "label": bands.label(band), "from": start, "to": stop}

@@ -60,6 +60,7 @@ export interface Row extends Figure {
   id?: string;
   longitude?: number | null;
   latitude?: number | null;
+  within_noise?: boolean;
   before?: Figure;
   after?: Figure;
 }

@@ -9,16 +9,24 @@ export const TRUST: Record<Trust, string> = {
   noise: "noise: the error is as large as it",
 };
 
+/** How to read a figure: a change by whether it is more than noise, others by their trust. */
+export function reading(one: { trust: Trust; within_noise?: boolean }): string {
+  if (one.within_noise !== undefined) return one.within_noise ? "within noise" : "more than noise";
+  return one.trust === "signal" ? "signal" : TRUST[one.trust];
+}
+
 export interface Bar extends Figure {
   label: string;
   share?: number;
+  within_noise?: boolean;
 }
 
 /** Ranked bars as a table: the length tells workers, a whisker the expected error; noise is pale. */
 export function ranked(caption: string, bars: Bar[]): HTMLElement {
   const most = Math.max(1, ...bars.map((one) => Math.abs(one.workers) + one.expected_error));
   const rows = bars.map((one) => {
-    const bar = h("span", { class: `bar ${one.trust}${one.workers < 0 ? " negative" : ""}` });
+    const kind = one.within_noise ? "noise" : one.within_noise === false ? "signal" : one.trust;
+    const bar = h("span", { class: `bar ${kind}${one.workers < 0 ? " negative" : ""}` });
     bar.style.width = `${(100 * Math.abs(one.workers)) / most}%`;
     const whisker = h("span", { class: "whisker" });
     const low = Math.max(0, Math.abs(one.workers) - one.expected_error);
@@ -34,8 +42,10 @@ export function ranked(caption: string, bars: Bar[]): HTMLElement {
         { class: "drawn", "aria-hidden": "true" },
         h("span", { class: "track" }, bar, one.expected_error > 0 && whisker),
       ),
-      h("td", { class: "number", title: TRUST[one.trust] }, figure(one.workers, one.expected_error)),
-      h("td", { class: "number soft" }, one.share === undefined ? "" : percent(one.share)),
+      h("td", { class: "number", title: reading(one) }, figure(one.workers, one.expected_error)),
+      one.within_noise === undefined
+        ? h("td", { class: "number soft" }, one.share === undefined ? "" : percent(one.share))
+        : h("td", { class: "soft" }, reading(one)),
     );
   });
   return h(

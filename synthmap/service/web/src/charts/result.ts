@@ -64,6 +64,17 @@ export function picture(analysis: Analysis): HTMLElement {
       const units = analysis.rows.filter((row) => row.group === "unit"); // beside their total they would be slivers
       return ranked("Workers, with the expected error", bars(units));
     }
+    case "time": {
+      const { before, after } = analysis.parameters.releases as { before: string; after: string };
+      const units = analysis.rows.filter((row) => row.group === "unit");
+      const rows = bars(units.length ? units : analysis.rows);
+      return h(
+        "div",
+        {},
+        h("p", { class: "soft" }, `From ${before} to ${after}.`),
+        ranked("Difference, with the expected error of both; pale where it is within noise", rows),
+      );
+    }
     default:
       return ranked("Workers, with the expected error", bars(analysis.rows));
   }

@@ -1,7 +1,7 @@
 import { h } from "../dom";
 import { figure } from "../format";
 import type { Analysis, Row } from "../types";
-import { TRUST } from "./ranked";
+import { reading } from "./ranked";
 
 /** All rows of an analysis, each figure with its expected error, and its segments beside it. */
 export function table(analysis: Analysis, named: (row: Row) => string): HTMLElement {
@@ -23,7 +23,7 @@ export function table(analysis: Analysis, named: (row: Row) => string): HTMLElem
       change && cell(row.after),
       cell(row),
       ...analysis.segments.map((segment) => cell(row.segments[segment])),
-      h("td", { class: "soft" }, row.trust === "signal" ? "signal" : TRUST[row.trust]),
+      h("td", { class: "soft" }, reading(row)),
     ),
   );
   return h(

@@ -12,15 +12,18 @@ interface Offered {
   description: string;
 }
 
-/** Which options an analysis has. */
-const OPTIONS: Record<string, ("end" | "units" | "by" | "other" | "pair")[]> = {
+type Option = "end" | "units" | "by" | "other" | "pair" | "of";
+
+/** Which options an analysis has; a comparison also has those of what it compares. */
+const OPTIONS: Record<string, Option[]> = {
   "area-profile": ["end", "units"],
   "distance-direction": ["end", "units"],
   destinations: ["by"],
   origins: ["by"],
   "paired-areas": ["pair"],
-  time: ["other"],
+  time: ["other", "of"],
 };
+const COMPARED = ["inflow-outflow", "area-profile", "distance-direction", "destinations", "origins"];
 
 /** Analyses of the chosen area. */
 export class AnalysesPanel {
@@ -34,6 +37,7 @@ export class AnalysesPanel {
   #by = "";
   #top = 10;
   #other = "";
+  #of = "inflow-outflow";
   #first: Area | null = null;
   #asked = new AbortController();
 
@@ -81,7 +85,7 @@ export class AnalysesPanel {
       },
     );
     const told = this.#offered.find((one) => one.name === this.#name)?.description ?? "";
-    const pair = OPTIONS[this.#name]?.includes("pair");
+    const pair = this.#has().includes("pair");
     const ready = area && (!pair || this.#first);
     show(this.#options, ...this.#fields());
     show(
@@ -98,10 +102,15 @@ export class AnalysesPanel {
     );
   }
 
+  #has(): Option[] {
+    const own = OPTIONS[this.#name] ?? [];
+    return own.includes("of") ? [...own, ...(OPTIONS[this.#of] ?? [])] : own;
+  }
+
   #fields(): HTMLElement[] {
     const { levels, releases } = this.known();
     const { view } = this.store;
-    return (OPTIONS[this.#name] ?? []).flatMap((option) => {
+    return this.#has().flatMap((option) => {
       switch (option) {
         case "end":
           return [
@@ -170,6 +179,20 @@ export class AnalysesPanel {
             ),
           ];
         }
+        case "of": {
+          const choices = this.#offered
+            .filter((one) => COMPARED.includes(one.name))
+            .map((one) => ({ value: one.name, text: one.title }));
+          return [
+            field(
+              "What is compared",
+              select(choices, this.#of, (value) => {
+                this.#of = value;
+                this.#show();
+              }),
+            ),
+          ];
+        }
         case "pair": {
           const keep = (): void => {
             this.#first = this.store.view.area;
@@ -217,13 +240,14 @@ export class AnalysesPanel {
 
   #query(): Asked["query"] {
     const { view } = this.store;
-    const options = OPTIONS[this.#name] ?? [];
+    const options = this.#has();
     return {
       ...around(view),
       ...(options.includes("end") && { end: view.end }),
       ...(options.includes("units") && { units: this.#units, bands: this.#bands }),
       ...(options.includes("by") && { by: this.#by, top: this.#top }),
       ...(options.includes("other") && { other: this.#other }),
+      ...(options.includes("of") && { of: this.#of }),
     };
   }
 }
