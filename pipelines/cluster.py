@@ -8,24 +8,28 @@ from contextlib import contextmanager
 
 import dask
 from distributed import Client, LocalCluster
+from distributed.deploy import Cluster
 
 from synthmap.errors import ConfigurationError
 
 PATIENCE_SECONDS = 30.0  # for the first worker of a cluster that is already there
+
+_TLS = "DASK_DISTRIBUTED__COMM__TLS__CA_FILE, …TLS__CLIENT__CERT and …TLS__CLIENT__KEY, or Dask's file of settings"
 
 # a local cluster answers its own tasks only: no status pages, and ports that two runs never share
 _NO_PAGES: dict[str, list[str]] = {"distributed.scheduler.http.routes": [], "distributed.worker.http.routes": []}
 
 
 @contextmanager
-def connect(scheduler: str, workers: int | None = None) -> Iterator[Client]:
+def connect(scheduler: str | Cluster, workers: int | None = None) -> Iterator[Client]:
     """Yield a Dask client.
 
     Parameters
     ----------
-    scheduler : str
-        ``processes`` (one a core), ``threads`` (in this process), or the address of a running scheduler such as
-        ``tcp://host:8786``, whose workers must share this machine's file system.
+    scheduler : str or distributed.deploy.Cluster
+        ``processes`` (one a core), ``threads`` (in this process), the address of a running scheduler such as
+        ``tls://host:8786``, or a cluster that one of Dask's deployers made. The workers of either reach the tables and
+        the scratch directory, too.
     workers : int, optional
         How many local workers; default: one a core.
 
@@ -57,17 +61,20 @@ def connect(scheduler: str, workers: int | None = None) -> Iterator[Client]:
             with cluster, Client(cluster) as client:
                 yield client
         return
-    if "://" not in scheduler:
+    if isinstance(scheduler, str) and "://" not in scheduler:
         raise ConfigurationError(
-            f"scheduler ({scheduler}) must be processes, threads or an address such as tcp://host:8786"
+            f"scheduler ({scheduler}) must be processes, threads or an address such as tls://host:8786"
         )
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             client = Client(scheduler, timeout="10s")
+    except (TypeError, RuntimeError):  # no certificate for tls://, or no TLS where Dask's settings require it
+        raise ConfigurationError(f"scheduler ({scheduler}) must fit Dask's settings of TLS: {_TLS}") from None
     except (OSError, TimeoutError, ValueError):
         raise ConfigurationError(
-            f"scheduler ({scheduler}) must be the address of a running Dask scheduler; it does not answer"
+            f"scheduler ({scheduler}) must be the address of a running Dask scheduler; it does not answer, or not to "
+            f"those who hold no certificate of its authority: {_TLS}"
         ) from None
     with client:
         try:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 from distributed import Client, Future, as_completed
+from distributed.deploy import Cluster
 
 from pipelines.cluster import connect
 from pipelines.partition import PLAN, collect, partitions, read_plans
@@ -68,7 +69,7 @@ def free(release: str, cost: Loss) -> None:
 def release(
     spec: Spec,
     *,
-    scheduler: str = "processes",
+    scheduler: str | Cluster = "processes",
     progress: Progress = quiet,
     name: str | None = None,
     before_reading: Paying = free,
@@ -83,7 +84,7 @@ def release(
     Parameters
     ----------
     spec : Spec
-    scheduler : str
+    scheduler : str or distributed.deploy.Cluster
         See `pipelines.cluster.connect`.
     progress : callable
         Called with a stage's name, tasks done and tasks in all.
@@ -127,7 +128,7 @@ def release(
     return Released(name, path, manifest, time.perf_counter() - began)
 
 
-def plan(spec: Spec, *, scheduler: str = "processes", progress: Progress = quiet) -> Planned:
+def plan(spec: Spec, *, scheduler: str | Cluster = "processes", progress: Progress = quiet) -> Planned:
     """Return the plan of `spec`, made from public headcounts; nothing is drawn."""
     with _prepared(spec, scheduler, progress) as (_, directory, region, parts, spec, choice):
         settings = settings_of(spec, region)
@@ -148,7 +149,7 @@ def _writing() -> Iterator[None]:
 
 @contextmanager
 def _prepared(
-    spec: Spec, scheduler: str, progress: Progress, before_reading: Callable[[], None] = lambda: None
+    spec: Spec, scheduler: str | Cluster, progress: Progress, before_reading: Callable[[], None] = lambda: None
 ) -> Iterator[tuple[Client, Path, Region, list[Path], Spec, str]]:
     """Yield (client, scratch directory, region, collected partitions, spec with its mechanism, why that)."""
     for table in spec.tables:
@@ -202,7 +203,7 @@ def _prepared(
 
 
 @contextmanager
-def _client(scheduler: str, directory: Path) -> Iterator[Client]:
+def _client(scheduler: str | Cluster, directory: Path) -> Iterator[Client]:
     """Yield a Dask client whose workers keep no copies of a run in the end."""
     with connect(scheduler) as client:
         try:

@@ -3,14 +3,17 @@
 import threading
 import time
 
+import daskcluster
 import pytest
 from distributed import Client, LocalCluster
+from distributed.security import Security
 
 from pipelines import cluster as module
 from pipelines.cluster import connect
-from pipelines.release import _gather, quiet
+from pipelines.release import _gather, quiet, release
 from pipelines.stage import StageError
 from synthmap.errors import ConfigurationError
+from synthmap.release.verify import verify
 
 
 def test_a_cluster_without_workers_is_refused(monkeypatch):
@@ -29,6 +32,50 @@ def test_a_stranger_cannot_join_a_local_cluster():
         assert address.startswith("tls://")
         with pytest.raises((OSError, TimeoutError, ValueError)), Client(address.replace("tls", "tcp"), timeout="2s"):
             pass
+
+
+def certified(place):
+    """Return Dask's settings for an authority of its own, as environment variables."""
+    place.mkdir()
+    made = Security.temporary()
+    (place / "cert.pem").write_text(made.tls_ca_file)
+    (place / "key.pem").write_text(made.tls_client_key)
+    settings = {"REQUIRE_ENCRYPTION": "True", "DEFAULT_SCHEME": "tls", "TLS__CA_FILE": place / "cert.pem"}
+    for role in ("SCHEDULER", "WORKER", "CLIENT"):
+        settings |= {f"TLS__{role}__CERT": place / "cert.pem", f"TLS__{role}__KEY": place / "key.pem"}
+    return {f"DASK_DISTRIBUTED__COMM__{name}": str(value) for name, value in settings.items()}
+
+
+def test_with_certificates_by_setting_all_goes_by_tls_and_strangers_are_refused(
+    make_spec, command, tmp_path, monkeypatch
+):
+    make_spec()
+    ours, others = certified(tmp_path / "ours"), certified(tmp_path / "others")
+    with daskcluster.cluster(tmp_path / "dask", 2, environment=ours) as cluster:
+        assert cluster.address.startswith("tls://")
+        plain = cluster.address.replace("tls", "tcp")
+        assert "tcp://" not in cluster.log
+        for held, address, why in (
+            ({}, cluster.address, "must fit Dask's settings of TLS"),
+            (ours, plain, "must fit Dask's settings of TLS"),
+            (others, cluster.address, "must be the address of a running Dask scheduler"),
+            ({}, plain, "must be the address of a running Dask scheduler"),
+            (ours, cluster.address, None),
+        ):
+            with monkeypatch.context() as patch:
+                for name, value in held.items():
+                    patch.setenv(name, value)
+                done = command("release", tmp_path / "spec.toml", "--scheduler", address, "--json")
+            assert done.returncode == (2 if why else 0), done.stderr
+            assert len(done.stderr.splitlines()) == (1 if why else 0)
+            assert (why or "") in done.stderr
+
+
+def test_a_cluster_of_a_deployer_serves_as_it_is(make_spec):
+    """Its certificates are in memory: no address would do."""
+    with LocalCluster(n_workers=1, security=True, dashboard_address="127.0.0.1:0") as cluster:
+        assert cluster.scheduler_address.startswith("tls://")
+        assert verify(release(make_spec(), scheduler=cluster).path).workers == 3000
 
 
 def test_tasks_that_are_lost_are_told_and_not_waited_for():
