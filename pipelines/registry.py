@@ -56,14 +56,16 @@ def registered_spec(registry: Path, id: str) -> Spec:
 def register(registry: Path, id: str, spec: Path) -> Dataset:
     """Return the public facts of the dataset whose spec lies at `spec`, now in the registry under `id`.
 
-    Its zones are read, its tables are not.
+    Its zones are read, and its tables, for marks of the jobs in them: no other registered dataset may hold the same.
 
     Raises
     ------
     ConfigurationError
         If the id or the spec breaks a rule, or the id belongs to another spec.
-    GeographyError
-        If the zones break a rule.
+    GeographyError, ConfidentialDataError
+        If the zones or the tables break a rule.
+    LedgerError
+        If another dataset holds the same jobs.
     UnwritableError
         If the registry cannot be written.
     """
@@ -73,20 +75,32 @@ def register(registry: Path, id: str, spec: Path) -> Dataset:
     if not str(spec).isprintable():
         raise ConfigurationError(f"spec ({str(spec)!a}) must be a path of printable characters")
     from pipelines.places import public_inputs, run_directory  # libraries that a waiting worker does without
+    from pipelines.seal import Seal  # which uses what is below
     from synthmap.geography.read import read_zones
 
     found = read_spec(spec)
     with run_directory(None) as run:
         zones = read_zones(public_inputs(found, run).zones)
     with locked(registry):
-        known = read_registry(registry)
-        if known.get(id, spec) != spec:
-            raise ConfigurationError(
-                f"dataset ({id}) must not belong to another spec; {registry} says {known[id]}: choose another id, or "
-                "change that line if the file was moved"
-            )
+        _refuse_another_spec(registry, id, spec)
+    seal = Seal(registry)
+    content = seal.content(found, zones)
+    with locked(registry):
+        known = _refuse_another_spec(registry, id, spec)
+        seal.keep_apart(id, content, known.keys() - {id})
         _write(registry, known | {id: spec})
     return Dataset(id, found.title or id, found.segment_columns, tuple(zones.levels), found.zones.vintage)
+
+
+def _refuse_another_spec(registry: Path, id: str, spec: Path) -> dict[str, Path]:
+    """Return the registry, if `id` is free or belongs to `spec`."""
+    known = read_registry(registry)
+    if known.get(id, spec) != spec:
+        raise ConfigurationError(
+            f"dataset ({id}) must not belong to another spec; {registry} says {known[id]}: choose another id, or "
+            "change that line if the file was moved"
+        )
+    return known
 
 
 @contextmanager

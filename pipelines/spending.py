@@ -7,18 +7,17 @@ from pathlib import Path
 from typing import Any
 
 from pipelines.release import Released, release
-from pipelines.seal import Seal, check_goes_on
+from pipelines.seal import Seal, check_goes_on, state_of
 from pipelines.unfinished import Unfinished, begun
 from synthmap.catalog.account import Account
 from synthmap.catalog.database import Catalog
 from synthmap.catalog.datasets import find_dataset
 from synthmap.catalog.entries import Adjacency, Charge, Kind, charge
 from synthmap.catalog.ledger import begin_drawing, read_account, refund, spend
-from synthmap.errors import ConfidentialDataError, ConfigurationError, LedgerError, SynthmapError
+from synthmap.errors import ConfigurationError, LedgerError, SynthmapError
 from synthmap.mechanism.chosen import promised
 from synthmap.release.manifest import MANIFEST, Loss, read_manifest
 from synthmap.release.store import new_release_id, sweep_scratch, sweep_store, withdraw
-from synthmap.remote import state
 from synthmap.spec import Spec
 
 
@@ -49,18 +48,18 @@ class Spending:
     def before_reading(self, name: str, cost: Loss | None = None) -> None:
         """Record what the release `name` costs; raise if the dataset's budget or ledger forbids it.
 
-        What public numbers decide is decided before the tables are looked at: their files are hashed only then.
+        What public numbers decide is decided before the tables are looked at: they are marked only then.
         """
         asked = self._asked or charge_of(self._spec)
         self._seen(lambda: read_account(self._catalog, self._dataset)).check(name, asked)
-        self._files = _states(self._spec)
+        self._files = [state_of(one.path) for one in self._spec.tables]
         content = self._seal.content(self._spec)
         paid = self._seen(lambda: spend(self._catalog, self._dataset, name, asked, content, job=self._job))
         self._seal.remember(paid)
 
     def before_drawing(self, name: str, cost: Loss | None = None) -> None:
         """Record that the loss can no longer be refunded; raise if it was, or if a table changed while it was read."""
-        if _states(self._spec) != self._files:
+        if [state_of(one.path) for one in self._spec.tables] != self._files:
             raise LedgerError(
                 f"tables of dataset ({self._dataset}) must not change while they are read; release it again"
             )
@@ -93,14 +92,6 @@ def charge_of(spec: Spec) -> Charge:
     return charge(
         Kind.RELEASE, [part], adjacency=adjacency, rule=rule.value, max_jobs_per_worker=part[1],
     )  # fmt: skip
-
-
-def _states(spec: Spec) -> list[tuple[object, ...]]:
-    """Return what changes when somebody writes to a table or puts another in its place."""
-    try:
-        return [state(table.path) for table in spec.tables]
-    except OSError as fault:
-        raise ConfidentialDataError(f"the tables must be readable files: {fault.strerror}") from None
 
 
 def release_and_pay(catalog: Catalog, registry: Path, dataset: str, spec: Spec, **options: Any) -> Released:

@@ -252,7 +252,10 @@ def release(
     registry: datasets.Registry = None,
     as_json: AsJson = False,
 ) -> None:
-    """Run a spec and publish the release. With --dataset its loss is recorded in the ledger first."""
+    """Run a spec and publish the release. With --dataset its loss is recorded in the ledger first.
+
+    Tables that hold jobs of a registered dataset are released with --dataset only.
+    """
     from pipelines import release as pipeline
     from synthmap.remote import shown
     from synthmap.spec import read_spec
@@ -265,6 +268,7 @@ def release(
         elif store is not None:
             raise ConfigurationError(f"--dataset must be given with --store ({store}); else SPEC says where to publish")
         else:
+            ledger.refuse_unpaid(spec, registry)
             if not as_json:
                 typer.echo("synthmap: no ledger keeps account of this release; --dataset names one that does", err=True)
             found = pipeline.release(spec, scheduler=scheduler, progress=show)

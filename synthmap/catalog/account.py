@@ -96,7 +96,7 @@ class Account:
 
     @property
     def content(self) -> Content | None:
-        """Marks of the files that the losses were incurred on; None before there are any."""
+        """Marks of the data that the first loss was incurred on; None before there is any."""
         return next((loss.content for loss in self.losses.values()), None)
 
     def check(self, name: str, charge: Charge) -> Loss | None:
@@ -135,16 +135,22 @@ class Account:
         return None
 
     def check_content(self, content: Content) -> None:
-        """Raise LedgerError unless the files are those of the losses before."""
+        """Raise LedgerError unless the data are those of the losses before."""
         known = self.content
-        if known is None or known == content:
+        if known is None:
             return
         if known.key != content.key:
             raise LedgerError(
                 f"dataset ({self.dataset}) must be compared with the key of its first loss; this registry has another: "
                 "copy the .seal file that lies beside the registry of that worker"
             )
-        which = "tables" if known.tables != content.tables else "zones, weights or the way tables are read"
+        columns = {name: mark for loss in self.losses.values() for name, mark in loss.content.columns.items()}
+        if any(columns.get(name, mark) != mark for name, mark in content.columns.items()):
+            which = "tables"
+        elif known.public != content.public:
+            which = "zones, weights or the way tables are read"
+        else:
+            return
         raise LedgerError(
             f"dataset ({self.dataset}) must stay as it was when it was first paid for; its {which} changed: "
             "register what is new under another id"

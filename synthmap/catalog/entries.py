@@ -98,20 +98,25 @@ class Charge(_Strict):
 
 
 class Content(_Strict):
-    """Marks of a dataset's files, made with a key that only workers have: equal for equal files, else without meaning.
+    """Marks of a dataset, made with a key that only workers have: equal for equal content, else without meaning.
+
+    How tables are written down (order, rows, format, names of columns, files) does not change them.
 
     Attributes
     ----------
     key : str
         Tells keys apart.
     tables : tuple of str
-        One mark a confidential file, sorted.
+        Marks of the jobs in each table and in all together, whichever end is called origin; sorted.
+    columns : dict of str to str
+        By column of counts that is read, ``count`` for the total: mark of its flows in all tables together.
     public : str
         Mark of zones and weights, and of how the tables are read.
     """
 
     key: Hash
     tables: tuple[Hash, ...] = Field(min_length=1)
+    columns: dict[str, Hash] = Field(min_length=1)
     public: Hash
 
 
@@ -226,6 +231,14 @@ def check_dataset(dataset: str) -> None:
     """Raise LedgerError unless `dataset` can be the id of one."""
     if not re.fullmatch(NAME, dataset):
         raise LedgerError(f"dataset ({dataset}) must match {NAME}")
+
+
+def same_jobs(dataset: str, other: str) -> str:
+    """Return what to say of a dataset that holds jobs of another one."""
+    return (
+        f"dataset ({dataset}) must have tables of its own; one holds the same jobs as dataset ({other}): losses on the "
+        "same jobs add up, so ask for a release of that one"
+    )
 
 
 def _totals(parts: Sequence[Part]) -> tuple[str, str]:

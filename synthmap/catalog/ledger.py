@@ -19,7 +19,7 @@ from sqlalchemy.orm import Session
 from synthmap.catalog.account import Account, Entry
 from synthmap.catalog.database import Catalog
 from synthmap.catalog.datasets import find_dataset
-from synthmap.catalog.entries import SPENDING, Charge, Content, Kind, check_dataset, hash_of, read_body
+from synthmap.catalog.entries import SPENDING, Charge, Content, Kind, check_dataset, hash_of, read_body, same_jobs
 from synthmap.catalog.tables import LedgerHeadRow, LedgerRow
 from synthmap.errors import BudgetExceededError, LedgerError
 
@@ -64,7 +64,7 @@ def spend(
     charge : Charge
         See `synthmap.catalog.entries.charge`.
     content : Content
-        Marks of the files that it is incurred on.
+        Marks of the data that it is incurred on.
     job : str, optional
         Id of the job.
 
@@ -184,15 +184,17 @@ def _append(session: Session, account: Account, entry: Entry) -> None:
 
 
 def _refuse_others(session: Session, dataset: str, name: str, content: Content) -> None:
-    """Raise LedgerError if another dataset has paid under the same name, or for one of the same tables."""
+    """Raise LedgerError if another dataset has paid under the name, for some of the same jobs, or with another key."""
     others = select(LedgerRow.dataset, LedgerRow.name, LedgerRow.body).where(
         LedgerRow.dataset != dataset, LedgerRow.kind.in_([kind.value for kind in SPENDING])
     )
     for other, theirs, body in session.execute(others).all():
         if theirs == name:
             raise LedgerError(f"entry ({name}) must be of one dataset; it was paid for by dataset ({other})")
-        if any(mark in body for mark in content.tables) and theirs in _account(session, other).losses:
+        if content.key not in body and theirs in _account(session, other).losses:
             raise LedgerError(
-                f"dataset ({dataset}) must have tables of its own; one of them belongs to dataset ({other}): losses on "
-                "the same jobs add up, so ask for a release of that one"
+                f"dataset ({dataset}) must be compared with dataset ({other}), which was paid for with another key: "
+                "copy the .seal file that lies beside the registry of that worker"
             )
+        if any(mark in body for mark in content.tables) and theirs in _account(session, other).losses:
+            raise LedgerError(same_jobs(dataset, other))

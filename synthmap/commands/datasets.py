@@ -28,7 +28,10 @@ def add(
     database: Database = "",
     as_json: AsJson = False,
 ) -> None:
-    """Register a spec. Where it lies stays with the worker; the catalog gets public facts only."""
+    """Register a spec. Where it lies stays with the worker; the catalog gets public facts only.
+
+    Its tables are read once, so that no two datasets hold the same jobs.
+    """
     need_service()
     from pipelines.registry import register
     from pipelines.settings import worker_settings

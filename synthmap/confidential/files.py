@@ -30,7 +30,7 @@ def is_parquet(table: TableSpec) -> bool:
     return _magic(table) == b"PAR1" or table.path.suffix.lower() in {".parquet", ".pq"}
 
 
-def check_columns(table: TableSpec, needed: list[str], zones: Zones) -> None:
+def check_columns(table: TableSpec, needed: list[str], zones: Zones | None) -> None:
     """Check that the file can be opened and has every column in `needed`, each once.
 
     Parameters
@@ -39,8 +39,8 @@ def check_columns(table: TableSpec, needed: list[str], zones: Zones) -> None:
         The file, confidential.
     needed : list of str
         Names of the columns that will be read.
-    zones : Zones
-        Tells a header from a first row that holds zone ids, which is not shown.
+    zones : Zones, optional
+        Tells a header from a first row that holds zone ids, which is not shown; without, neither is.
 
     Raises
     ------
@@ -186,10 +186,12 @@ def _check_separator(table: TableSpec, header: str) -> None:
             )
 
 
-def _missing_message(table: TableSpec, missing: list[str], found: list[str], zones: Zones) -> str:
+def _missing_message(table: TableSpec, missing: list[str], found: list[str], zones: Zones | None) -> str:
     """Return the message for columns that are not in the header."""
     one = len(missing) == 1
     text = f"{table.path.name}: column{'' if one else 's'} {', '.join(missing)} must be in the header"
+    if zones is None:
+        return f"{text}; the first line is not shown"
     if _looks_like_data(found, zones):
         return f"{text}; the first line is not shown, because it looks like data, not like a header"
     shown = ", ".join(repr(name[:40]) for name in found[:40]) + (", …" if len(found) > 40 else "")

@@ -41,7 +41,7 @@ class Chunk:
 
 
 @dataclass(frozen=True)
-class _Columns:
+class Columns:
     """Which column of a file plays which part; no `count` means one row a worker."""
 
     file: str
@@ -52,6 +52,7 @@ class _Columns:
 
     @property
     def names(self) -> list[str]:
+        """All that are read."""
         return [
             self.destination,
             self.origin,
@@ -109,17 +110,17 @@ def read_table(
             f"{table.path.name}: vintage ({table.vintage}) must be that of the zones "
             f"({zones.vintage}); use the zones the table was made for"
         )
-    columns = _columns(table, segments)
+    columns = columns_of(table, segments)
     check_columns(table, columns.names, zones)
     return _chunks(table, columns, zones, outside == "elsewhere")
 
 
-def _columns(table: TableSpec, segments: tuple[str, ...]) -> _Columns:
+def columns_of(table: TableSpec, segments: tuple[str, ...]) -> Columns:
     """Return the columns to read."""
     destination, origin, count = table.destination, table.origin, table.count
     if table.format == "lodes":
         destination, origin, count = "w_geocode", "h_geocode", "S000"
-    columns = _Columns(table.path.name, destination or "", origin or "", count, segments)
+    columns = Columns(table.path.name, destination or "", origin or "", count, segments)
     twice = sorted({name for name in columns.names if columns.names.count(name) > 1})
     if twice:
         raise ConfigurationError(
@@ -129,7 +130,7 @@ def _columns(table: TableSpec, segments: tuple[str, ...]) -> _Columns:
     return columns
 
 
-def _chunks(table: TableSpec, columns: _Columns, zones: Zones, elsewhere: bool) -> Iterator[Chunk]:
+def _chunks(table: TableSpec, columns: Columns, zones: Zones, elsewhere: bool) -> Iterator[Chunk]:
     """Yield the chunks of a file whose header has been checked; tell unknown ids at the end."""
     destinations = UnknownIds(columns.file, columns.destination)
     origins = UnknownIds(columns.file, columns.origin)
@@ -138,7 +139,7 @@ def _chunks(table: TableSpec, columns: _Columns, zones: Zones, elsewhere: bool) 
         if destinations.empty:
             raise ConfidentialDataError(destinations.message())
         origin = _ranks(block, columns.origin, zones, origins)
-        counts = _counts(block, columns)
+        counts = counts_of(block, columns)
         if destinations or (origins and not elsewhere):
             continue
         origin[origin < 0] = len(zones)
@@ -167,7 +168,7 @@ def _ranks(block: pa.RecordBatch, column: str, zones: Zones, unknown: UnknownIds
     return np.array(ranks)
 
 
-def _counts(block: pa.RecordBatch, columns: _Columns) -> NDArray[np.int64]:
+def counts_of(block: pa.RecordBatch, columns: Columns) -> NDArray[np.int64]:
     """Return the counts, shape (rows, S); checks that segments sum to the total."""
 
     def numbers(column: str) -> NDArray[np.int64]:

@@ -4,7 +4,7 @@ from fractions import Fraction
 
 from synthmap.catalog.entries import Adjacency, Charge, Content, Kind, charge
 
-CONTENT = Content(key="d" * 64, tables=("a" * 64,), public="b" * 64)
+CONTENT = Content(key="d" * 64, tables=("a" * 64,), columns={"count": "e" * 64}, public="b" * 64)
 
 
 def loss(epsilon=1.0, delta=0.0, *, times=1, jobs=1, kind=Kind.RELEASE, rule="pdp", segments=False) -> Charge:

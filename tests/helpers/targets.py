@@ -179,7 +179,9 @@ def targets(place: Path) -> dict[str, Target]:
     from synthmap.release.manifest import read_manifest
     from synthmap.spec import read_spec
 
-    seal = json.dumps({"key": "0" * 64, "heads": {"x": [1, "1" * 64]}}).encode()
+    seal = json.dumps(
+        {"key": "0" * 64, "heads": {"x": [1, "1" * 64]}, "tables": {"x": ["2" * 64]}, "files": {"3" * 64: "4" * 64}}
+    ).encode()
     return {
         "od.csv": Target(_csv(OD), _file(place, "od.csv", _table)),
         "od.parquet": Target(_parquet(OD), _file(place, "od.parquet", _table)),

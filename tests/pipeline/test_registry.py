@@ -5,11 +5,20 @@ import subprocess
 import sys
 import tomllib
 
+import polars as pl
 import pytest
 
 from pipelines.registry import read_registry, register, registered_spec
 from synthmap.catalog.datasets import Dataset
-from synthmap.errors import ConfigurationError, GeographyError, NotFoundError, UnwritableError
+from synthmap.confidential.sample import VINTAGE
+from synthmap.errors import (
+    ConfidentialDataError,
+    ConfigurationError,
+    GeographyError,
+    LedgerError,
+    NotFoundError,
+    UnwritableError,
+)
 
 
 @pytest.fixture
@@ -30,6 +39,28 @@ def registry(tmp_path):
     return tmp_path / "settings" / "registry.toml"
 
 
+@pytest.fixture
+def flows(region):
+    return pl.read_parquet(region / "od.parquet").with_columns(pl.col("origin", "destination").cast(pl.String))
+
+
+def csv_table(path, flows):
+    """Write a table of flows; return what a spec says of it."""
+    flows.write_csv(path, separator=";")
+    return {"path": str(path), "vintage": VINTAGE, "format": "long", "origin": "origin", "destination": "destination",
+            "count": "count", "separator": ";"}  # fmt: skip
+
+
+@pytest.fixture
+def other_jobs(flows, tmp_path):
+    """What a spec says of a table in which one worker lives somewhere else."""
+    home = next(one for one in flows["origin"] if one != flows["origin"][0])
+    one, rest = flows.head(1), flows.slice(1)
+    rows = [one.with_columns(pl.lit(n, pl.Int32).alias("count"), pl.lit(origin).alias("origin"))
+            for n, origin in ((one["count"][0] - 1, one["origin"][0]), (1, home))]  # fmt: skip
+    return csv_table(tmp_path / "other.csv", pl.concat([*rows, rest]))
+
+
 def test_what_is_registered_is_found_again(spec_path, registry, region):
     path = spec_path('it\'s "odd" \\ é 東京.toml', title="A <b>title</b>")
     levels = ("region", "state", "county", "tract", "blockgroup")
@@ -40,8 +71,8 @@ def test_what_is_registered_is_found_again(spec_path, registry, region):
     assert tomllib.loads(registry.read_text())["datasets"] == {"a.b-1": {"spec": str(path)}}
 
 
-def test_a_spec_may_be_registered_again_and_an_id_belongs_to_one_spec(spec_path, registry):
-    one, two = spec_path("one.toml"), spec_path("two.toml", segments=None)
+def test_a_spec_may_be_registered_again_and_an_id_belongs_to_one_spec(spec_path, registry, other_jobs):
+    one, two = spec_path("one.toml"), spec_path("two.toml", segments=None, duplicates="sum", tables=[other_jobs])
     register(registry, "x", one)
     register(registry, "y", two)
     assert register(registry, "x", one).title == "x"
@@ -103,8 +134,71 @@ register(Path(sys.argv[1]), sys.argv[2], Path(sys.argv[3]))
 """
 
 
-def test_two_that_register_at_once_lose_nothing(spec_path, registry):
-    path = spec_path()
-    both = [subprocess.Popen([sys.executable, "-c", ADD, registry, id, path]) for id in ("x", "y")]
+def test_two_that_register_at_once_lose_nothing(spec_path, registry, other_jobs):
+    paths = {
+        "x": spec_path("one.toml"),
+        "y": spec_path("two.toml", segments=None, duplicates="sum", tables=[other_jobs]),
+    }
+    both = [subprocess.Popen([sys.executable, "-c", ADD, registry, *one]) for one in paths.items()]
     assert [one.wait(120) for one in both] == [0, 0]
-    assert read_registry(registry) == {"x": path, "y": path}
+    assert read_registry(registry) == paths
+
+
+def merged_csv(flows, folder):
+    """As a semicolon-separated CSV, rows in another order, every flow in parts of one worker."""
+    rows = flows.select("origin", "destination").select(pl.all().repeat_by(flows["count"]).explode())
+    return [{**csv_table(folder / "b.csv", rows.sample(fraction=1, shuffle=True, seed=1)), "count": None}]
+
+
+def renamed_parquet(flows, folder):
+    """With other names of columns, other compression, other row groups, and an empty flow."""
+    names = {"origin": "home", "destination": "work", "count": "n"}
+    none = flows.head(1).with_columns(pl.lit(0, pl.Int32).alias("count"))
+    other = pl.concat([flows.reverse(), none]).rename(names).drop("SA01", "SA02", "SA03")
+    other.write_parquet(folder / "b.parquet", compression="gzip", row_group_size=100)
+    return [{"path": str(folder / "b.parquet"), "vintage": VINTAGE, "format": "long",
+             "origin": "home", "destination": "work", "count": "n"}]  # fmt: skip
+
+
+def split_files(flows, folder):
+    """In two files."""
+    return [csv_table(folder / "b.csv", flows[:100]), csv_table(folder / "c.csv", flows[100:])]
+
+
+def turned_round(flows, folder):
+    """With the two ends exchanged."""
+    return [{**csv_table(folder / "b.csv", flows), "origin": "destination", "destination": "origin"}]
+
+
+def with_more(flows, folder):
+    """Beside a table of other jobs."""
+    more = flows.head(1).with_columns(pl.lit(7, pl.Int32).alias("count"))
+    return [csv_table(folder / "b.csv", flows), csv_table(folder / "c.csv", more)]
+
+
+@pytest.mark.parametrize("again", [merged_csv, renamed_parquet, split_files, turned_round, with_more])
+def test_the_same_jobs_written_down_differently_are_no_second_dataset(spec_path, registry, flows, tmp_path, again):
+    first = spec_path("one.toml")
+    register(registry, "x", first)
+    tables = [{k: v for k, v in one.items() if v is not None} for one in again(flows, tmp_path)]
+    second = spec_path("two.toml", segments=None, duplicates="sum", tables=tables)
+    with pytest.raises(LedgerError, match=r"dataset \(y\) must have tables of its own; .* as dataset \(x\)"):
+        register(registry, "y", second)
+    assert read_registry(registry) == {"x": first}
+
+
+def test_one_worker_more_or_elsewhere_is_other_data(spec_path, registry, flows, other_jobs, tmp_path):
+    register(registry, "x", spec_path("one.toml"))
+    more = flows.with_columns(pl.col("count") + (pl.int_range(pl.len()) == 0).cast(pl.Int32))
+    for id, table in (("y", other_jobs), ("z", csv_table(tmp_path / "more.csv", more))):
+        register(registry, id, spec_path(f"{id}.toml", segments=None, duplicates="sum", tables=[table]))
+    assert set(read_registry(registry)) == {"x", "y", "z"}
+
+
+def test_a_table_that_cannot_be_read_is_not_registered(spec_path, registry, tmp_path):
+    (tmp_path / "bad.csv").write_text("origin;destination;count\na;b;c\n")
+    table = csv_table(tmp_path / "none.csv", pl.DataFrame({"origin": [], "destination": [], "count": []}))
+    for name in ("bad.csv", "none.csv", "missing.csv"):
+        with pytest.raises(ConfidentialDataError, match=name):
+            register(registry, "x", spec_path(segments=None, tables=[table | {"path": str(tmp_path / name)}]))
+    assert not registry.exists()

@@ -5,6 +5,7 @@ import shutil
 from fractions import Fraction
 from hashlib import sha256
 
+import polars as pl
 import pytest
 import sites
 from sqlalchemy import text
@@ -83,8 +84,8 @@ def test_a_job_whose_worker_was_killed_while_it_drew_pays_nothing_more(make_site
 
 
 def test_what_the_budget_does_not_allow_is_refused_before_a_table_is_looked_at(make_site, own_table):
-    own_table.unlink()
     site = make_site(None)
+    own_table.unlink()
     job = site.submit()
     assert site.work() == {"failed": 1}
     assert "must have a privacy budget first" in site.job(job).message
@@ -95,6 +96,12 @@ def test_a_job_that_ends_before_it_draws_is_refunded(make_site, own_table):
     site = make_site((4, 1e-6))
     good = own_table.read_bytes()
     own_table.write_bytes(good[:-50])
+    job = site.submit()
+    assert site.work() == {"failed": 1}
+    assert site.job(job).message.startswith("the dataset breaks a rule")
+    assert kinds(site) == ["budget"]  # it could not even be marked
+    unknown = pl.read_parquet(good).with_columns(pl.lit("nowhere").alias("origin"))
+    unknown.write_parquet(own_table)
     job = site.submit()
     assert site.work() == {"failed": 1}
     assert site.job(job).message.startswith("the dataset breaks a rule")
@@ -130,13 +137,16 @@ def test_changed_data_a_cut_ledger_and_a_passed_budget_release_nothing(make_site
     made = pay(site, spec, "r1")
     assert read_account(site.catalog, sites.DATASET).content == Seal(site.registry).content(spec)
     swapped = [spec.tables[0].model_copy(update={"origin": "destination", "destination": "origin"})]
-    with pytest.raises(LedgerError, match="zones, weights or the way tables are read changed"):
-        pay(site, spec, "r2", tables=swapped)
-    good = own_table.read_bytes()
-    own_table.write_bytes(good + b"\0")
     with pytest.raises(LedgerError, match="its tables changed"):
-        pay(site, spec, "r2")
-    own_table.write_bytes(good)
+        pay(site, spec, "r2", tables=swapped)
+    with pytest.raises(LedgerError, match="zones, weights or the way tables are read changed"):
+        pay(site, spec, "r2", outside="elsewhere")
+    good = pl.read_parquet(own_table)
+    for change in ({"origin": pl.col("origin").reverse()}, {"SA01": "SA02", "SA02": "SA01"}):
+        good.with_columns(**change).write_parquet(own_table)
+        with pytest.raises(LedgerError, match="its tables changed"):
+            pay(site, spec, "r2")
+    good.sample(fraction=1, shuffle=True).write_parquet(own_table, compression="gzip")  # the same, written anew
     pay(site, spec, "r2")
     own_table.unlink()
     with pytest.raises(BudgetExceededError):  # not that the table is missing
@@ -165,11 +175,11 @@ def test_a_table_that_changes_while_it_is_read_is_not_drawn_from(make_site, spec
     assert kinds(site) == ["budget", "release"]
 
 
-def test_without_a_budget_no_seal_is_made(make_site, spec, tmp_path):
+def test_without_a_budget_no_table_is_looked_at(make_site, spec, own_table):
     site = make_site(None)
+    own_table.unlink()
     with pytest.raises(BudgetMissingError):
         pay(site, spec, "r1")
-    assert not list(tmp_path.glob("*.seal"))
 
 
 class TestSeal:
@@ -177,9 +187,10 @@ class TestSeal:
         one, other = Seal(tmp_path / "a" / "registry.toml"), Seal(tmp_path / "b" / "registry.toml")
         found = one.content(spec)
         assert found == one.content(spec)
-        assert {found.key, *found.tables, found.public}.isdisjoint(
-            {other.content(spec).key, *other.content(spec).tables, other.content(spec).public}
-        )
+        assert set(found.columns) == {"count", "SA01", "SA02", "SA03"}
+        marks = [{one.key, *one.tables, *one.columns.values(), one.public} for one in (found, other.content(spec))]
+        assert [len(one) for one in marks] == [7, 7]
+        assert marks[0].isdisjoint(marks[1])
         assert sha256(own_table.read_bytes()).hexdigest() not in str(found)
         assert (tmp_path / "a" / "registry.toml.seal").stat().st_mode & 0o777 == 0o600
 
@@ -208,7 +219,9 @@ class TestSeal:
         with pytest.raises(ConfidentialDataError, match="must be a readable file") as caught:
             seal.content(spec)
         assert str(tmp_path) not in str(caught.value)
-        for damaged in ("", "[]", "{}", '{"key": "x", "heads": {}}', '{"key": "", "heads": {"a": [1]}}', "\xff"):
+        good = {"key": "", "heads": {}, "tables": {}, "files": {}}
+        wrong = [{"key": "x"}, {"heads": {"a": [1]}}, {"tables": {"a": ["x"]}}, {"files": {"a": "x"}}, {"files": []}]
+        for damaged in ("", "[]", "{}", "\xff", *(json.dumps(good | one) for one in wrong)):
             place.write_text(damaged, encoding="latin-1")
             with pytest.raises(ConfigurationError, match="must be as workers wrote it"):
                 seal.seen("x")

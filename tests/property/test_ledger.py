@@ -18,7 +18,7 @@ from synthmap.errors import BudgetExceededError, BudgetMissingError, LedgerError
 ROOM = 1 + Fraction(1, 2**40)
 EPSILONS = st.sampled_from([0.1, 0.5, 1.0, 1e-9, 3.0])
 DELTAS = st.sampled_from([0.0, 1e-6, 1e-5, 1e-12])
-CHANGED = CONTENT.model_copy(update={"tables": ("c" * 64,)})
+CHANGED = CONTENT.model_copy(update={"tables": ("c" * 64,), "columns": {"count": "c" * 64}})
 
 
 class Crash(BaseException):

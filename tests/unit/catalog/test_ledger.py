@@ -120,16 +120,40 @@ def test_the_same_table_has_one_budget(funded):
 
 
 @pytest.mark.parametrize(
-    "part, word", [("tables", "its tables changed"), ("public", "its zones, weights"), ("key", "another")]
+    "part, word", [("columns", "its tables changed"), ("public", "its zones, weights"), ("key", "another")]
 )
 def test_changed_data_are_refused_until_all_that_was_paid_is_refunded(funded, part, word):
-    changed = CONTENT.model_copy(update={part: ("c" * 64,) if part == "tables" else "c" * 64})
+    changed = CONTENT.model_copy(update={part: {"count": "c" * 64} if part == "columns" else "c" * 64})
     pay(funded)
     for name in ("r2", "r1"):
         with pytest.raises(LedgerError, match=word):
             pay(funded, name, content=changed)
     refund(funded, DATA, "r1")
     assert pay(funded, "r2", content=changed).content == changed
+
+
+def test_each_column_must_stay_as_it_was_first_paid_for(funded):
+    def with_(**columns):
+        return CONTENT.model_copy(update={"columns": {**CONTENT.columns, **columns}})
+
+    pay(funded, "r1", loss(0.5))
+    pay(funded, "r2", loss(0.5), content=with_(SA01="1" * 64))
+    pay(funded, "r3", loss(0.5), content=with_(SE01="2" * 64))
+    pay(funded, "r4", loss(0.5), content=CONTENT.model_copy(update={"tables": ("a" * 64, "c" * 64)}))  # in other files
+    for changed in ({"SA01": "3" * 64}, {"SE01": "3" * 64}, {"SA01": "1" * 64, "SE01": "1" * 64}):
+        with pytest.raises(LedgerError, match="its tables changed"):
+            pay(funded, "r5", loss(0.5), content=with_(**changed))
+
+
+def test_another_key_would_hide_that_jobs_are_the_same(funded):
+    put_dataset(funded, Dataset("b", "B", (), (), "1"))
+    set_budget(funded, "b", 4, 0)
+    pay(funded)
+    other = CONTENT.model_copy(update={"key": "f" * 64, "tables": ("c" * 64,)})
+    with pytest.raises(LedgerError, match=r"dataset \(b\) must be compared with dataset \(ri-2019\).*another key"):
+        pay(funded, "r2", dataset="b", content=other)
+    refund(funded, DATA, "r1")
+    pay(funded, "r2", dataset="b", content=other)
 
 
 def test_losses_for_different_numbers_of_jobs_do_not_add_up(funded):

@@ -3,6 +3,7 @@
 import json
 import sqlite3
 
+import polars as pl
 import pytest
 
 from synthmap.confidential.sample import write_sample
@@ -78,7 +79,7 @@ def test_a_failure_before_the_drawing_is_refunded_and_changed_data_may_then_be_u
         (own / file.name).write_bytes(file.read_bytes())
     one_object("ledger", "budget", "ri", "--epsilon=4", "--delta=1e-6")
     good = (own / "od.parquet").read_bytes()
-    (own / "od.parquet").write_bytes(good[:-100])
+    pl.read_parquet(good).with_columns(pl.lit("nowhere").alias("origin")).write_parquet(own / "od.parquet")
     assert "od.parquet" in one_line(*release(own))
     (found,) = one_object("ledger", "show")["datasets"]
     assert [one["kind"] for one in found["entries"]] == ["budget", "release", "refund"]
@@ -104,9 +105,19 @@ def test_a_seed_is_refused_where_account_is_kept(region, one_object, one_line, t
     assert len(one_object("ledger", "show")["datasets"][0]["entries"]) == 1
 
 
+def test_jobs_of_a_registered_dataset_are_released_with_its_ledger_only(region, one_line, tmp_path):
+    spec = elsewhere(region, tmp_path)
+    assert "--dataset ri must be given" in one_line("release", spec, "--scheduler=threads")
+    flows = pl.read_parquet(region / "od.parquet").with_columns(pl.col("origin", "destination").cast(pl.String))
+    flows.reverse().write_csv(tmp_path / "again.csv")
+    spec.write_text(spec.read_text().replace(str(region / "od.parquet"), str(tmp_path / "again.csv")))
+    assert "--dataset ri must be given" in one_line("release", spec, "--scheduler=threads")
+    assert not list((tmp_path / "releases").glob("[!.]*"))
+
+
 def test_without_a_dataset_one_line_says_that_nobody_keeps_account(region, synthmap, tmp_path):
-    copy = elsewhere(region, tmp_path)
-    code, _, err = synthmap("release", copy, "--scheduler=threads")
+    write_sample(tmp_path / "other", workers=300, zones=60, destinations=10, seed=4)
+    code, _, err = synthmap("release", tmp_path / "other" / "spec.toml", "--scheduler=threads")
     assert (code, len(err.splitlines())) == (0, 1)
     assert "no ledger keeps account" in err
 
