@@ -2,9 +2,11 @@
 
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 
 from synthmap.catalog.account import RULE, Account, Entry
 from synthmap.privacy.composition import round_up
+from synthmap.privacy.tighter import tighter_epsilon
 
 
 @dataclass(frozen=True)
@@ -13,6 +15,13 @@ class LedgerLoss:
 
     epsilon: float
     delta: float
+
+
+@dataclass(frozen=True)
+class LedgerTighter(LedgerLoss):
+    """A smaller ε at the δ of the budget, and the rule that gave it."""
+
+    composition: str
 
 
 @dataclass(frozen=True)
@@ -45,6 +54,8 @@ class LedgerSummary:
         Rounded up; rounded down.
     composition : str
         The rule that gave `spent`.
+    tighter : LedgerTighter or None
+        What all losses come to together by a rule with preconditions, where these hold and it is less.
     adjacency : str or None
         The change of the data for which `spent` is stated.
     max_jobs_per_worker : int or None
@@ -61,6 +72,7 @@ class LedgerSummary:
     spent: LedgerLoss
     left: LedgerLoss
     composition: str
+    tighter: LedgerTighter | None
     adjacency: str | None
     max_jobs_per_worker: int | None
     count: int
@@ -73,9 +85,26 @@ def summary(account: Account, title: str) -> LedgerSummary:
     spent = LedgerLoss(*map(round_up, account.spent))
     budget = None if account.budget is None else LedgerLoss(*map(float, account.budget))
     return LedgerSummary(
-        account.dataset, title, budget, spent, LedgerLoss(*account.left), RULE, account.adjacency,
-        account.max_jobs_per_worker, len(account.entries), account.head, [_entry(one) for one in account.entries],
+        account.dataset, title, budget, spent, LedgerLoss(*account.left), RULE, _tighter(account),
+        account.adjacency, account.max_jobs_per_worker, len(account.entries), account.head,
+        [_entry(one) for one in account.entries],
     )  # fmt: skip
+
+
+def _tighter(account: Account) -> LedgerTighter | None:
+    """Return a smaller sum, if there is one."""
+    if account.budget is None:
+        return None
+    parts = [part for loss in account.losses.values() for part in loss.charge.parts]
+    losses = tuple((Fraction(part.epsilon), Fraction(part.delta), part.times) for part in parts)
+    found = _tighter_epsilon(losses, account.budget[1])
+    return None if found is None else LedgerTighter(found[0], float(account.budget[1]), found[1])
+
+
+# the public may ask as often as it likes; an account changes seldom
+@lru_cache(maxsize=256)
+def _tighter_epsilon(losses: tuple[tuple[Fraction, Fraction, int], ...], delta: Fraction) -> tuple[float, str] | None:
+    return tighter_epsilon(losses, delta)
 
 
 def _entry(entry: Entry) -> LedgerEntry:

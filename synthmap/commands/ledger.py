@@ -4,7 +4,6 @@ import importlib.util
 import json
 from contextlib import suppress
 from dataclasses import asdict
-from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -181,22 +180,12 @@ def _accounts(catalog: "Catalog", dataset: str | None) -> list["Account"]:
 
 
 def _summary(catalog: "Catalog", account: "Account") -> dict[str, Any]:
-    """Return the public view, and a tighter sum if one can be had."""
+    """Return the public view."""
     from synthmap.catalog.datasets import list_datasets
     from synthmap.catalog.ledger_view import summary
-    from synthmap.privacy.tighter import tighter_epsilon
 
     title = next((one.title for one in list_datasets(catalog) if one.id == account.dataset), "")
-    values = asdict(summary(account, title))
-    parts = [part for loss in account.losses.values() for part in loss.charge.parts]
-    losses = [(Fraction(part.epsilon), Fraction(part.delta), part.times) for part in parts]
-    tighter = None if account.budget is None else tighter_epsilon(losses, account.budget[1])
-    values["tighter"] = tighter and {
-        "epsilon": tighter[0],
-        "delta": values["budget"]["delta"],
-        "composition": tighter[1],
-    }
-    return values
+    return asdict(summary(account, title))
 
 
 def _lines(values: dict[str, Any]) -> list[str]:

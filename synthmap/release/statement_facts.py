@@ -181,7 +181,10 @@ def bound_beliefs(form: Form, epsilon: float, delta: float, jobs: int = 1) -> Od
         delta=delta,
         factor=factor,
         chance=min(1.0, times * delta),
-        beliefs=[Belief(prior=prior, posterior=_posterior(prior, factor)) for prior in PRIORS],
+        beliefs=[
+            Belief(prior=prior, posterior=1.0 if factor is None else min(1.0, _up(posterior_at_most(prior, factor))))
+            for prior in PRIORS
+        ],
     )
 
 
@@ -193,9 +196,15 @@ def _odds(privacy: Privacy) -> list[Odds]:
     return found
 
 
-def _posterior(prior: float, factor: float | None) -> float:
-    """Return the probability whose odds are those of `prior`, multiplied; rounded up."""
-    return 1.0 if factor is None else min(1.0, _up(prior * factor / (prior * factor + 1.0 - prior)))
+def posterior_at_most(prior: float, factor: float) -> float:
+    """Return how likely anything can become that was `prior` likely, where its odds grow by at most `factor`.
+
+    Examples
+    --------
+    >>> round(posterior_at_most(0.01, 99.0), 12)
+    0.5
+    """
+    return prior * factor / (prior * factor + 1.0 - prior)
 
 
 def _up(value: float) -> float:

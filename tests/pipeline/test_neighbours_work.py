@@ -2,6 +2,7 @@
 
 import io
 import re
+import shutil
 import sys
 import threading
 from collections import Counter
@@ -138,6 +139,7 @@ def bad_neighbours(neighbours):
         specs = neighbours(**changes)
         for path in specs:
             table = path.parent / "od.parquet"
+            shutil.copyfile(table, table.with_name("od.good"))
             FAULTS[fault](pl.read_parquet(table)).write_parquet(table)
         return specs
 
@@ -150,7 +152,11 @@ def test_neighbouring_tables_with_a_fault_are_refused_alike(bad_neighbours, faul
     told = []
     for path in bad_neighbours(fault, run={"scratch": "scratch", "partitions": 2}):
         site = sites.site(path.parent / "site", f"sqlite:///{path.parent / 'catalog.sqlite'}")
+        table, bad = path.parent / "od.parquet", path.parent / "od.bad"
+        table.rename(bad)
+        table.with_name("od.good").rename(table)
         site.register(path)
+        bad.rename(table)
         job = site.submit()
         found = claim(site.catalog, lease_seconds=600)
         order = Order(site.database, path.parent / "store", site.registry, "threads", job.id, found.attempt, 0, 60.0)

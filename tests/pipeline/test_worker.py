@@ -7,6 +7,7 @@ import sqlite3
 import stat
 
 import psutil
+import polars as pl
 import pytest
 import sites
 from sqlalchemy import create_engine, text
@@ -254,9 +255,11 @@ def test_a_job_whose_workers_always_die_fails_in_the_end(site):
 
 
 def test_a_failed_job_says_nothing_of_the_tables(make_site, tmp_path, make_spec, region):
-    (tmp_path / "secret-ministry.csv").write_text("origin,destination,count\nnobody-lives-here,4711,x\n")
-    table = make_spec().tables[0].model_dump(exclude_none=True) | {"path": tmp_path / "secret-ministry.csv"}
+    secret = tmp_path / "secret-ministry.csv"
+    pl.read_parquet(region / "od.parquet").write_csv(secret)
+    table = make_spec().tables[0].model_dump(exclude_none=True) | {"path": secret}
     site = make_site(segments=None, tables=[table])
+    secret.write_text("origin,destination,count\nnobody-lives-here,4711,x\n")
     job = site.submit()
     assert site.work() == {"failed": 1}
     assert site.job(job).message.startswith("the dataset breaks a rule; the operator")

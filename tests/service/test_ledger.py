@@ -74,9 +74,23 @@ def test_measurements_have_a_name_for_everybody_once_they_are_published(make_cli
     assert told() == ("metrics", "r.metrics", 0.5)
 
 
+def test_a_smaller_sum_is_told_beside_the_plain_one_with_its_rule(client, catalog):
+    pytest.importorskip("dp_accounting", reason="dp-accounting is not installed: pip install 'synthmap[accounting]'")
+    assert client.get("/ledger?dataset=b").json()["datasets"][0]["tighter"] is None
+    set_budget(catalog, "b", 20, 1e-6)
+    losses = CONTENT.model_copy(update={"tables": ("c" * 64,)})
+    spend(catalog, "b", "b-1", loss(0.1, times=100), losses)
+    (told,) = client.get("/ledger?dataset=b").json()["datasets"]
+    assert told["spent"]["epsilon"] == pytest.approx(10)
+    assert 4 < told["tighter"]["epsilon"] < 6
+    assert told["tighter"]["delta"] == 1e-6
+    assert "optimal composition" in told["tighter"]["composition"]
+    assert "fixed in advance" in told["tighter"]["composition"]
+
+
 def test_marks_of_files_and_jobs_are_not_in_it(client, catalog):
     told = client.get("/ledger").text
-    for secret in (*CONTENT.tables, CONTENT.public, CONTENT.key, JOB, "content", "tables"):
+    for secret in (*CONTENT.tables, *CONTENT.columns.values(), CONTENT.public, CONTENT.key, JOB, "content", "tables"):
         assert secret not in told
 
 

@@ -1,6 +1,5 @@
 """How far an attack's answers move the odds between two neighbouring tables, with the bounds of Clopper and Pearson."""
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -48,9 +47,3 @@ def odds(says: Says, one: pl.DataFrame, other: pl.DataFrame, *, draws: int, delt
     seen = np.array([right, wrong, draws - right, draws - wrong])
     found = epsilon_at_least(seen, seen[[1, 0, 3, 2]], draws, delta, false_alarm=FALSE_ALARM / 4)
     return Odds(draws, right, wrong, float(found.max()))
-
-
-def posterior_at_most(prior: float, epsilon: float) -> float:
-    """Return how likely anything can become that was `prior` likely, where ε-DP holds."""
-    ratio = math.exp(min(epsilon, 700.0))
-    return prior * ratio / (prior * ratio + 1.0 - prior)

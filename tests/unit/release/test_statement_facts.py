@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from synthmap.release.manifest import read_manifest
-from synthmap.release.statement_facts import bound_beliefs, form_of, make_facts, mostly_prior_below
+from synthmap.release.statement_facts import bound_beliefs, form_of, make_facts, mostly_prior_below, posterior_at_most
 
 
 def facts(directory, **plan):
@@ -47,6 +47,12 @@ def test_a_bound_is_that_of_bayes():
     assert (found.factor, found.chance) == (54.5982, 1e-6)
     assert [belief.prior for belief in found.beliefs] == [0.001, 0.01, 0.1, 0.5]
     assert found.beliefs[1].posterior == pytest.approx(54.5982 / (54.5982 + 99), abs=1e-6)
+
+
+def test_a_posterior_has_the_odds_of_the_prior_times_the_factor():
+    assert posterior_at_most(0.01, 99.0) == pytest.approx(0.5)
+    assert posterior_at_most(0.2, 1.0) == pytest.approx(0.2)
+    assert posterior_at_most(0.01, 1e300) == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize("form", ["pure", "probabilistic", "approximate"])
