@@ -6,8 +6,8 @@ import signal
 import sqlite3
 import stat
 
-import psutil
 import polars as pl
+import psutil
 import pytest
 import sites
 from sqlalchemy import create_engine, text

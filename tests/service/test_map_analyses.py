@@ -106,9 +106,26 @@ def test_statement_and_files_of_a_release_are_there(shown, odd, tmp_path):
     assert page.locator(".statement").inner_text().strip() == page.request.get(
         page.url.split("/map")[0] + f"/releases/{odd}/statement", headers={"accept": "text/plain"}
     ).text().strip()  # fmt: skip
+    page.get_by_text("No ledger of this service holds this release.").wait_for()
     unfold(page, "Downloads")
     with page.expect_download() as arrived:
         page.get_by_role("link", name="plan.parquet").click()
     arrived.value.save_as(tmp_path / "plan.parquet")
     assert (tmp_path / "plan.parquet").read_bytes()[:4] == b"PAR1"
     browser.picture(page, "downloads", tmp_path)
+
+
+def test_beside_the_statement_stands_what_the_ledger_comes_to_by_each_rule(shown, made_up):
+    page = shown(made_up)
+    loss, entry = {"epsilon": 10.0, "delta": 0.0}, {"number": 1, "kind": "release", "time": "2026-01-01T00:00:00+00:00"}
+    account = {"dataset": "x", "title": "", "budget": loss, "spent": loss, "left": loss, "composition": "plain sum"}
+    tighter = {"epsilon": 5.25, "delta": 1e-6, "composition": "optimal if fixed in advance"}
+    others = account | {"dataset": "w", "tighter": None, "entries": [], "composition": "of others"}
+    own = account | {"tighter": tighter, "entries": [entry | loss | {"name": made_up}]}
+    page.route("**/ledger", lambda route: route.fulfill(json={"datasets": [others, own], "links": []}))
+    unfold(page, "Privacy statement")
+    told = page.get_by_text("All that was released of the same jobs, together:")
+    told.wait_for()
+    assert told.locator("li").all_inner_texts() == [
+        "ε = 10, δ = 0 (plain sum)", "or ε = 5.25, δ = 1·10⁻⁶ (optimal if fixed in advance)"
+    ]  # fmt: skip

@@ -1,29 +1,8 @@
 import { json, ServiceError, words } from "../api";
 import { h, show } from "../dom";
 import { loss, moment, number } from "../format";
+import { type Account, sums } from "../ledger";
 import type { Status } from "../status";
-
-interface Loss {
-  epsilon: number;
-  delta: number;
-}
-
-interface Account {
-  dataset: string;
-  title: string;
-  damaged?: string;
-  budget: Loss | null;
-  spent: Loss;
-  left: Loss;
-  entries: {
-    number: number;
-    kind: string;
-    name: string;
-    time: string;
-    epsilon: number | null;
-    delta: number | null;
-  }[];
-}
 
 /** What was spent on each dataset, of which budget. */
 export async function ledger(status: Status, into: HTMLElement): Promise<void> {
@@ -72,6 +51,7 @@ function account(one: Account): HTMLElement {
         ),
       ),
     ),
+    ...sums(one).map((sum, i) => h("p", { class: "soft" }, `${i ? "Or, together:" : "Together:"} ${sum}`)),
     h(
       "details",
       {},

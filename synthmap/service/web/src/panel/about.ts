@@ -2,6 +2,7 @@ import { address, ask, json, words } from "../api";
 import { button, h, save, show } from "../dom";
 import { bytes } from "../format";
 import { secret } from "../key";
+import { type Account, sums } from "../ledger";
 import type { Status } from "../status";
 import type { Store } from "../view";
 
@@ -13,17 +14,31 @@ interface Download {
   href: string;
 }
 
-/** The privacy statement, in its own words. */
+/** The privacy statement, in its own words, and what all that is known of the same jobs comes to. */
 export async function statement(store: Store, status: Status, into: HTMLElement): Promise<void> {
   const path = ["releases", store.view.release, "statement"];
   try {
     const text = await (await ask(path, { headers: { Accept: "text/plain" } })).text();
     const page = h("a", { href: address(path, { f: "html" }) }, "The whole statement, as a page");
-    show(into, h("pre", { class: "statement", tabindex: 0 }, text), h("p", {}, page));
+    show(
+      into,
+      h("pre", { class: "statement", tabindex: 0 }, text),
+      await together(store.view.release),
+      h("p", {}, page),
+    );
     status.done("statement");
   } catch (fault) {
     status.fail("statement", words(fault), () => void statement(store, status, into));
   }
+}
+
+/** What all that was released of the jobs of a release comes to, as the public ledger tells it. */
+async function together(release: string): Promise<HTMLElement> {
+  const { datasets } = await json<{ datasets: Account[] }>(["ledger"]);
+  const own = datasets.find((one) => one.entries?.some((entry) => entry.name === release));
+  if (!own) return h("p", {}, "No ledger of this service holds this release.");
+  const told = sums(own).map((sum, i) => h("li", {}, i ? `or ${sum}` : sum));
+  return h("div", {}, "All that was released of the same jobs, together:", h("ul", {}, ...told));
 }
 
 /** The files of a release. With a key they are asked for with it; without, they are plain links. */
