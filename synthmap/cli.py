@@ -112,7 +112,7 @@ def sample(
 def calibrate(
     headcount: Annotated[int, typer.Option(help="Workers at the destination, n.")],
     cells: Annotated[int, typer.Option(help="Cells of its origin domain, k.")],
-    delta: Annotated[float, typer.Option(help="Failure probability per destination.")],
+    delta: Annotated[float, typer.Option(help="Failure probability per destination; rule pure takes none.")] = 0.0,
     epsilon: Annotated[float | None, typer.Option(help="Natural-log ε in total, what dropping costs included.")] = None,
     ratio: Annotated[float | None, typer.Option(help="R = exp(ε) instead of ε.")] = None,
     synthetic_size: Annotated[int | None, typer.Option(help="Synthetic workers, m [n].")] = None,

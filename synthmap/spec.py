@@ -86,16 +86,27 @@ class TableSpec(_Section):
 
 
 class PrivacySpec(_Section):
-    """What is promised, for one job at one destination."""
+    """What is promised, for one job at one destination.
+
+    δ may be left out where nothing takes it: under the rule "pure", and with the mechanism "histogram", which knows no
+    other rule. There it is not used.
+    """
 
     epsilon: float = Field(gt=0, le=700, strict=True)
-    delta: float = Field(ge=0, lt=1, strict=True)
+    delta: float = Field(
+        default=0.0, ge=0, lt=1, strict=True,
+        description='Needed unless rule is "pure" or plan.mechanism "histogram": these take none, whatever it says.',
+    )  # fmt: skip
     rule: Rule = Rule.PDP
     max_jobs_per_worker: int = Field(default=1, ge=1, le=100)
 
 
 class PlanSpec(_Section):
-    """How the origins seen from a destination are coarsened, and how empty cells are dropped."""
+    """How the origins seen from a destination are coarsened, and how empty cells are dropped.
+
+    The mechanism "histogram" drops none; `reading` is how it makes a table of noisy counts. With "auto" each of the two
+    takes what is its own.
+    """
 
     mechanism: Literal["dirichlet", "histogram", "auto"] = "dirichlet"
     coarsening: Literal["prior-mass", "distance", "auto"] | None = None
@@ -104,6 +115,16 @@ class PlanSpec(_Section):
     keep: Annotated[float, Field(gt=0, le=1)] | Literal["prior", "auto"] = 1.0
     keep_floor: float = Field(default=0.5, gt=0, le=1)
     reading: Literal["means", "agreement"] = "means"
+
+    @model_validator(mode="after")
+    def _of_the_mechanism(self) -> Self:
+        if self.mechanism == "histogram" and self.keep not in (1, "auto"):
+            raise ValueError('keep must be left out where mechanism is "histogram", which drops no cell')
+        if "keep_floor" in self.model_fields_set and self.keep != "prior":
+            raise ValueError('keep_floor is for keep = "prior"')
+        if self.mechanism == "dirichlet" and self.reading != "means":
+            raise ValueError('reading is for mechanism = "histogram" or "auto"')
+        return self
 
 
 class PriorTableSpec(_Section):
@@ -181,6 +202,14 @@ class Spec(_Section):
     def _consistent(self) -> Self:
         if self.outside == "refuse" and self.prior.elsewhere_share:
             raise ValueError('prior.elsewhere_share must be left out unless outside = "elsewhere"')
+        noisy = self.plan.mechanism == "histogram"
+        if noisy and "rule" in self.privacy.model_fields_set and self.privacy.rule is not Rule.PURE:
+            raise ValueError(
+                f'privacy.rule ({self.privacy.rule}) must be left out or "pure" where plan.mechanism is '
+                '"histogram", which takes no δ'
+            )
+        if not (noisy or self.privacy.rule is Rule.PURE or "delta" in self.privacy.model_fields_set):
+            raise ValueError('privacy.delta must be given unless privacy.rule is "pure" or plan.mechanism "histogram"')
         names = self.segment_columns
         if len(set(names)) < len(names) or {"", "origin", "destination", "count"} & set(names):
             raise ValueError("segments must be different columns, none called origin, destination or count")

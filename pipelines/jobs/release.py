@@ -46,10 +46,10 @@ def with_choices(spec: Spec, inputs: dict[str, Any]) -> Spec:
     ConfigurationError
         If a choice breaks a rule, is none of the public ones, or does not fit the others.
     """
-    values = spec.model_dump()
+    values = spec.model_dump(exclude_unset=True)  # rules tell what was chosen from what is usual
     for key, value in inputs.items():
         if key in _SECTION:
-            values[_SECTION[key]][key] = value
+            values.setdefault(_SECTION[key], {})[key] = value
         elif key in ("segments", "title"):
             values[key] = value
         elif key not in ("dataset", "name"):

@@ -58,7 +58,9 @@ DESCRIBED: dict[str, Process] = {
             "epsilon": Words(
                 "Privacy loss ε", f"Natural logarithm, for one job, everything included; above 0. {_AS_IN_SPEC}", 4.0
             ),
-            "delta": Words("Failure probability δ", f"For one destination; below 1. {_AS_IN_SPEC}", 1e-6),
+            "delta": Words(
+                "Failure probability δ", f"For one destination; below 1; the rule pure takes none. {_AS_IN_SPEC}", 1e-6
+            ),
             "rule": Words(
                 "Rule",
                 "Which guarantee is certified: pdp (probabilistic DP, OnTheMap's own), adp (approximate DP, about half "

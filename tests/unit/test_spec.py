@@ -7,6 +7,8 @@ import pytest
 from pydantic import ValidationError
 
 from synthmap.errors import ConfigurationError
+from synthmap.mechanism.chosen import candidates, promised
+from synthmap.privacy.rule import Rule
 from synthmap.spec import Spec, example_spec, read_spec
 
 LEAST = """\
@@ -121,6 +123,46 @@ def test_numbers_have_ranges(read, line):
         read(line)
 
 
+NO_DELTA = {
+    "pure": ('rule = "pure"', None),
+    "histogram": ('[plan]\nmechanism = "histogram"', None),
+    "pure histogram": ('rule = "pure"\n[plan]\nmechanism = "histogram"\nkeep = "auto"', None),
+    "pure, chosen": ('rule = "pure"\n[plan]\nmechanism = "auto"', None),
+    "usual": ("", "privacy.delta must be given"),
+    "adp": ('rule = "adp"', "privacy.delta must be given"),
+    "chosen": ('[plan]\nmechanism = "auto"', "privacy.delta must be given"),
+}
+
+
+@pytest.mark.parametrize(("more", "told"), NO_DELTA.values(), ids=NO_DELTA)
+def test_delta_is_needed_where_it_is_used(read, more, told):
+    if told is None:
+        assert promised(read(more, delta="")) == (Rule.PURE, 0.0)
+    else:
+        with pytest.raises(ConfigurationError, match=told):
+            read(more, delta="")
+
+
+IGNORED = {
+    "another rule": ('rule = "pdp"\n[plan]\nmechanism = "histogram"', r"privacy.rule \(pdp\) must be left out or"),
+    "dropping": ('[plan]\nmechanism = "histogram"\nkeep = 0.5', "keep must be left out"),
+    "dropping by the prior": ('[plan]\nmechanism = "histogram"\nkeep = "prior"', "keep must be left out"),
+    "a floor of nothing": ("[plan]\nkeep_floor = 0.4", "keep_floor is for"),
+    "a reading of nothing": ('[plan]\nreading = "agreement"', "reading is for"),
+}
+
+
+@pytest.mark.parametrize(("more", "told"), IGNORED.values(), ids=IGNORED)
+def test_what_the_mechanism_would_ignore_is_refused(read, more, told):
+    with pytest.raises(ConfigurationError, match=told):
+        read(more)
+
+
+def test_either_mechanism_takes_what_is_its_own(read):
+    spec = read('rule = "adp"\n[plan]\nmechanism = "auto"\nkeep = 0.5\nreading = "agreement"')
+    assert [one.plan.mechanism for one in candidates(spec)] == ["dirichlet", "histogram"]
+
+
 @pytest.mark.parametrize(
     ("prior", "told"),
     [
@@ -159,7 +201,7 @@ def test_the_promise_has_ranges(read, line):
         read(line)
 
 
-@pytest.mark.parametrize("key", ["name", "path", "vintage", "epsilon", "delta"])
+@pytest.mark.parametrize("key", ["name", "path", "vintage", "epsilon"])
 def test_required_keys(read, key):
     with pytest.raises(ConfigurationError, match="Field required"):
         read(**{key: ""})
