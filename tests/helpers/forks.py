@@ -23,6 +23,7 @@ import steps
 LOADED = (
     "pipelines.worker", "pipelines.spending", "pipelines.jobs.__main__", "pipelines.jobs.release",
     "pipelines.jobs.messages", "synthmap.cli", "synthmap.commands.ledger", "geopandas.io._geoarrow", "psycopg",
+    "synthmap.confidential.fingerprint",
     "pyarrow.acero", "tornado.platform.asyncio", "distributed.dashboard", "sqlalchemy.dialects.sqlite",
     "sqlalchemy.dialects.postgresql.psycopg",
 )  # fmt: skip
