@@ -192,9 +192,7 @@ def state_of(path: Path) -> tuple[object, ...]:
         raise ConfidentialDataError(f"{path.name} must be a readable file: {fault.strerror}") from None
 
 
-def _fingerprint(
-    table: TableSpec, segments: tuple[str, ...], key: bytes, zones: "Zones | None"
-) -> NDArray[np.uint64]:
+def _fingerprint(table: TableSpec, segments: tuple[str, ...], key: bytes, zones: "Zones | None") -> NDArray[np.uint64]:
     """Return the fingerprint of a table; of one in an object store, by a copy that goes at once."""
     from pipelines.places import fetch, run_directory  # libraries that a waiting worker does without
     from synthmap.confidential.fingerprint import fingerprint
