@@ -43,7 +43,7 @@ class _Copies:
         if not place.exists():
             place.parent.mkdir(exist_ok=True)
             if path.suffix.lower() == ".shp":
-                for other in files_of(path):
+                for other in sorted(files_of(path), key=path.__eq__):  # itself last
                     download(other, place.with_name(other.name))
             else:
                 download(path, place)
