@@ -131,6 +131,32 @@ class FigureErrors:
             shapes = Shapes(np.ones(origins.size), self.weight[origins] / every[self.unit[origins]])
         return self.expected(workers.astype(float)[:, None, None], sums, shapes).error[:, 0]
 
+    def of_units(
+        self,
+        workers: NDArray[np.integer],
+        origins: NDArray[np.integer],
+        destinations: NDArray[np.integer],
+        unit: NDArray[np.integer],
+    ) -> Numbers:
+        """Return the expected error of flows between units, workers: as if each went evenly into its destination.
+
+        Parameters
+        ----------
+        workers, origins, destinations : ndarray of int, shape (flows,)
+            The ends are units.
+        unit : ndarray of int, shape (codes,)
+            The unit of each zone; -1 for none.
+        """
+        there, of = np.unique(destinations, return_inverse=True)
+        sums = Parts(*(one[of] for one in self.grouped(_numbered(unit, there), there.size)))
+        homes, at = np.unique(origins, return_inverse=True)
+        shapes = self.shapes(_numbered(unit, homes), homes.size)
+        if shapes is not None:
+            shapes = Shapes(*(one[at] for one in shapes))
+        every = np.maximum(sums.size.sum(axis=1), 1.0)
+        parted = (workers / every)[:, None] * sums.size
+        return self.expected(parted[:, None, :], sums, shapes).error[:, 0]
+
     def of_total(self, destinations: NDArray[np.bool_]) -> float:
         """Return the error of the workers at all of some destinations together: 0 where m = n."""
         return float(abs((self.parts.size - self.headcount)[destinations].sum()))
@@ -139,6 +165,14 @@ class FigureErrors:
         """Return the expected share of the workers at some destinations that are drawn from the prior."""
         workers = self.parts.size[destinations].sum()
         return float(self.prior[destinations].sum() / workers) if workers else None
+
+
+def _numbered(unit: NDArray[np.integer], chosen: NDArray[np.integer]) -> NDArray[np.int64]:
+    """Return the place among `chosen` units (ascending) of each zone's unit; -1 for others."""
+    at = np.minimum(np.searchsorted(chosen, unit), max(0, chosen.size - 1))
+    if not chosen.size:
+        return np.full(unit.size, -1, np.int64)
+    return np.where(chosen[at] == unit, at, -1).astype(np.int64)
 
 
 def trust(workers: NDArray[np.int64], error: Numbers) -> list[Trust]:

@@ -7,16 +7,20 @@ import threading
 from dataclasses import dataclass
 from typing import Literal
 
+import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
+from synthmap.published.figure_errors import figure_errors
 from synthmap.published.places import ZONE
 from synthmap.published.store import OpenedRelease, unharmed
+from synthmap.published.table import Table
 from synthmap.published.tiles_areas import Areas, areas
 from synthmap.published.tiles_flows import RankedFlows, rank_flows
 from synthmap.published.tiles_grid import Tile
 from synthmap.published.tiles_layers import flow_tile, zone_tile
 from synthmap.published.tiles_shown import ShownFlows, show
-from synthmap.published.tiles_table import stretches, unit_totals
+from synthmap.published.tiles_table import place_of, stretches, unit_totals
 from synthmap.published.tiles_units import Ladder, Units, grid_units, ladder
 
 Kind = Literal["flows", "origins", "destinations"]
@@ -66,7 +70,8 @@ def vector_tile(opened: OpenedRelease, kind: Kind, tile: Tile, most: int) -> byt
     """
     if kind == "flows":
         most = min(most, FLOWS)
-        return flow_tile(tile, _shown(opened, tile.z, most).touching(tile, most))
+        found = _shown(opened, tile.z, most).touching(tile, most)
+        return flow_tile(tile, found, _errors(opened, found))
     most = min(most, 2 * UNITS)
     units = _units(opened, kind, tile.z, max(1, most // 2))
     shapes = _areas(opened) if units.level == ZONE else None
@@ -76,7 +81,9 @@ def vector_tile(opened: OpenedRelease, kind: Kind, tile: Tile, most: int) -> byt
 def properties(opened: OpenedRelease, kind: Kind) -> dict[str, str]:
     """Return the properties of features, and whether each is a ``string`` or an ``integer``."""
     if kind == "flows":
-        return {"origin": "string", "destination": "string", "level": "string", "count": "integer"}
+        return {"origin": "string", "destination": "string", "level": "string"} | dict.fromkeys(
+            ("count", "expected_error"), "integer"
+        )
     totals = ("zones", "out", "in", "count", *opened.manifest.segments)
     return dict.fromkeys((*opened.places.levels, "id", "level"), "string") | dict.fromkeys(totals, "integer")
 
@@ -114,6 +121,14 @@ def _values(opened: OpenedRelease, kind: Kind, units: Units) -> pl.DataFrame:
         return _Table(pl.DataFrame({**both, **totals}))
 
     return opened.memory.get((opened.etag, "tiles", "values", kind, units.key), make).frame
+
+
+def _errors(opened: OpenedRelease, flows: RankedFlows) -> NDArray[np.int64]:
+    """Return the expected errors of flows, whole workers, rounded up."""
+    place = place_of(Table(opened))
+    unit = np.where(place >= 0, flows.units.of_zone[place], -1)
+    found = figure_errors(opened).of_units(flows.count, flows.origin, flows.destination, unit)
+    return np.ceil(found).astype(np.int64)
 
 
 def _shown(opened: OpenedRelease, zoom: int, most: int) -> ShownFlows:

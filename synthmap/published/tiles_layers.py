@@ -63,27 +63,29 @@ def zone_tile(tile: Tile, units: Units, totals: pl.DataFrame, areas: Areas | Non
     return encode(layers)
 
 
-def flow_tile(tile: Tile, flows: RankedFlows) -> bytes:
+def flow_tile(tile: Tile, flows: RankedFlows, error: NDArray[np.int64]) -> bytes:
     """Return a tile of flows: a layer ``flows`` of lines, and a layer ``within`` of flows that have no length there.
 
+    `error` is what each is expected to be off by, workers, of shape (flows,).
     Lines run from origin to destination, cut at the tile's buffer, the strongest on top. A flow within a unit, or
     between two that lie on one point of the tile, is a point.
     """
-    flows = flows.take(slice(None, None, -1))
+    flows, error = flows.take(slice(None, None, -1)), error[::-1]
     ends = flows.lines()
     local = tile.local(ends)
     short = (np.round(local[:, 0]) == np.round(local[:, 1])).all(axis=1)
     spots = np.flatnonzero(short)[::-1]
     at, owner = _seen(tile, ends[spots, 0])
     spots, commands = spots[np.unique(owner)], point_commands(at, owner)
-    within = _flow_layer("within", POINT, flows.take(spots), commands)
+    within = _flow_layer("within", POINT, flows.take(spots), error[spots], commands)
     long = np.flatnonzero(~short)
     lines, owner = _cut(tile, ends[long])
     commands = line_commands(lines, owner)
-    return encode([_flow_layer("flows", LINE, flows.take(long[np.unique(owner)]), commands), within])
+    long = long[np.unique(owner)]
+    return encode([_flow_layer("flows", LINE, flows.take(long), error[long], commands), within])
 
 
-def _flow_layer(name: str, kind: int, flows: RankedFlows, commands: Commands) -> TileLayer:
+def _flow_layer(name: str, kind: int, flows: RankedFlows, error: NDArray[np.int64], commands: Commands) -> TileLayer:
     """Return flows as a layer."""
     ids, origin, destination = flows.units.ids, flows.origin.astype(np.int64), flows.destination.astype(np.int64)
     count = flows.count.astype(np.int64)
@@ -93,6 +95,7 @@ def _flow_layer(name: str, kind: int, flows: RankedFlows, commands: Commands) ->
             "destination": ids.gather(destination),
             "level": pl.repeat(flows.units.level, len(flows), eager=True),
             "count": count,
+            "expected_error": error,
         }
     )
     return TileLayer(name, kind, origin * len(ids) + destination, commands, values, count)

@@ -29,7 +29,7 @@ def stretches(opened: OpenedRelease, unit: NDArray[np.int32]) -> Iterator[Iterat
         The unit of every zone.
     """
     table = Table(opened)
-    of_run = unit[_place_of(table)[table.index.destinations]]
+    of_run = unit[place_of(table)[table.index.destinations]]
     stretch_of_unit = (np.cumsum(np.bincount(of_run, table.index.lengths)) - 1) // _TOGETHER
     stretch_of_run = stretch_of_unit[of_run]
     block_of_run = np.repeat(np.arange(len(table)), np.diff(table.index.first))
@@ -43,7 +43,7 @@ def stretches(opened: OpenedRelease, unit: NDArray[np.int32]) -> Iterator[Iterat
 
 def _pieces(table: Table, runs: NDArray[np.int64], again: NDArray[np.bool_]) -> Iterator[Flows]:
     """Yield the rows of some destinations, several blocks together; `again` says which of these others need, too."""
-    place = _place_of(table)
+    place = place_of(table)
     cuts = np.searchsorted(runs, table.index.first)
     found: list[Flows] = []
     for number in np.flatnonzero(np.diff(cuts)).tolist():
@@ -65,7 +65,7 @@ def joined(parts: list[Flows]) -> Flows:
     return origin, destination, count
 
 
-def _place_of(table: Table) -> NDArray[np.int32]:
+def place_of(table: Table) -> NDArray[np.int32]:
     """Return the row of `Places` of every code of a table's zones; −1 for everywhere else."""
     off = (table.zones.names == ELSEWHERE).to_numpy()
     return np.where(off, -1, np.cumsum(~off) - 1).astype(np.int32)
@@ -73,6 +73,6 @@ def _place_of(table: Table) -> NDArray[np.int32]:
 
 def unit_totals(opened: OpenedRelease, kind: str, unit: NDArray[np.int32], units: int) -> dict[str, NDArray[np.int64]]:
     """Return count and segments of the workers who live (``origins``) or work (``destinations``) in each unit."""
-    inside = _place_of(Table(opened)) >= 0
+    inside = place_of(Table(opened)) >= 0
     totals = totals_of(opened).of(kind)
     return {name: np.bincount(unit, sums[inside], minlength=units).astype(np.int64) for name, sums in totals.items()}

@@ -18,7 +18,7 @@ FILTERS = {"percent": percent, "sizes": sizes, "most": lambda share: percent(sha
 
 def page(statement: Statement) -> str:
     """Return ``statement.html``: a page of its own, without scripts, that fetches nothing."""
-    return _templates().get_template("statement.html").render(statement=statement, style=_style())
+    return _templates().get_template("statement.html").render(statement=statement, style=style())
 
 
 def write_statement(directory: Path, manifest: Manifest) -> Statement:
@@ -65,7 +65,8 @@ def _other(manifest: Manifest, name: str) -> ReleaseCorruptError:
 
 
 @cache
-def _style() -> str:
+def style() -> str:
+    """Return the style of a statement's page; pages of the service share it."""
     return files("synthmap.release").joinpath("templates", "statement.css").read_text(encoding="utf-8")
 
 

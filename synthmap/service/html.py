@@ -12,7 +12,7 @@ from starlette.responses import HTMLResponse
 
 from synthmap import __version__
 from synthmap.release.manifest import Manifest
-from synthmap.release.statement_files import FILTERS
+from synthmap.release.statement_files import FILTERS, style
 from synthmap.service.links import href
 
 STYLESHEET = "synthmap.css"
@@ -68,8 +68,8 @@ def page(request: Request, template: str, *crumbs: tuple[str, str], status: int 
 
 @cache
 def stylesheet() -> str:
-    """Return the style of all pages."""
-    return files("synthmap.service").joinpath("static", STYLESHEET).read_text(encoding="utf-8")
+    """Return the style of all pages: that of statements, and what these alone need."""
+    return style() + files("synthmap.service").joinpath("static", STYLESHEET).read_text(encoding="utf-8")
 
 
 @cache

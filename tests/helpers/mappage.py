@@ -10,9 +10,11 @@ MIDDLE = (440, 474)  # pixels of the middle of the map at 1280 × 900
 def settle(page: Any) -> None:
     """Wait until nothing is being loaded and the map is drawn."""
     page.wait_for_selector(".legend", state="attached")
-    for _ in range(2):
-        page.wait_for_selector("body:not(:has(.status .busy))")
-        page.wait_for_timeout(500)  # the map asks once it has stood still for a moment
+    quiet = 0
+    while quiet < 2:  # what ends may be what something else waits for
+        page.wait_for_selector("body:not(:has(.status[data-working], .status .busy))")
+        page.wait_for_timeout(100)
+        quiet = 0 if page.locator(".status[data-working]").count() else quiet + 1
 
 
 def at(longitude: float, latitude: float, zoom: float = 10.0) -> str:

@@ -52,7 +52,8 @@ def _make(made: Path, write_spec) -> None:
     write_sample(region, workers=3000, zones=400, destinations=60, seed=5)
     spec = read_spec(region / "spec.toml")
     run = spec.run.model_copy(update={"seed": 1, "scratch": made})
-    release(spec.model_copy(update={"name": "made-up", "segments": "SA", "store": made / "releases", "run": run}))
+    usual = {"name": "made-up", "segments": "SA", "store": made / "releases", "run": run}
+    release(spec.model_copy(update=usual), scheduler="threads")
     later = {"name": "later", "title": "A year later", "year": 2027, "segments": "SA", "store": made / "two"}
     again = run.model_copy(update={"seed": 3})
     release(spec.model_copy(update=later | {"run": again}), scheduler="threads")
@@ -90,7 +91,7 @@ def _make(made: Path, write_spec) -> None:
             "run": {"seed": 2, "scratch": made},
         },
     )
-    release(read_spec(path))
+    release(read_spec(path), scheduler="threads")
 
 
 @pytest.fixture(scope="session")

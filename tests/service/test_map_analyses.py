@@ -8,11 +8,10 @@ from mappage import get, settle, unfold
 
 
 @pytest.fixture
-def county(shown, made_up):
+def county(shown, client, made_up):
     """The map with one county chosen, another county's id, and their level."""
-    page = shown(made_up)
-    level = get(page, f"/releases/{made_up}/levels")["levels"][2]["id"]
-    rows = get(page, f"/releases/{made_up}/od", level=level, top=40)["rows"]
+    level = client.get(f"/releases/{made_up}/levels").json()["levels"][2]["id"]
+    rows = client.get(f"/releases/{made_up}/od", params={"level": level, "top": 40}).json()["rows"]
     first, other, *_ = dict.fromkeys(row["destination"] for row in rows)
     return shown(made_up, area=level, id=first), other
 
@@ -52,15 +51,11 @@ def test_every_analysis_shows_the_figures_of_the_api(county, made_up, tmp_path):
         browser.picture(page, f"analysis-{name}", tmp_path)
 
 
-def test_two_releases_are_compared_on_the_map(chrome, live_two, two, made_up, tmp_path):
+def test_two_releases_are_compared_on_the_map(chrome, live_two, two, made_up, client, tmp_path):
     (later,) = {path.name for path in two.iterdir()} - {made_up}
+    rows = client.get(f"/releases/{made_up}/od", params={"level": "county", "top": 1}).json()["rows"]
     with browser.opened(chrome, live_two) as page:
-        page.goto(f"{live_two}/map#release={later}")
-        settle(page)
-        level = get(page, f"/releases/{later}/levels")["levels"][2]["id"]
-        county = get(page, f"/releases/{later}/od", level=level, top=1)["rows"][0]["destination"]
-        page.goto(f"{live_two}/map#release={later}&area={level}&id={county}")
-        page.reload()
+        page.goto(f"{live_two}/map#release={later}&area=county&id={rows[0]['destination']}")
         settle(page)
         unfold(page, "Analyses")
         page.get_by_label("Analysis", exact=True).select_option("time")

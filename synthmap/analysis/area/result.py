@@ -78,7 +78,7 @@ class Analysis:
 
     def warnings(self) -> list[str]:
         """Return in plain words what to beware of."""
-        found = [one for one in (self.opened.manifest.warning,) if one]
+        found = [f"NOT PRIVATE: {one}" for one in (self.opened.manifest.warning,) if one]
         kinds = trust(self.figures.workers[:, 0], self.figures.error[:, 0])
         told = [kind for kind, workers in zip(kinds, self.figures.workers[:, 0], strict=True) if workers]
         noise, weak = told.count("noise"), told.count("weak")

@@ -8,6 +8,9 @@ from mapbox_vector_tile.Mapbox import vector_tile_pb2
 from readtiles import KINDS, PIXEL, country, degrees, inside, read, summed, tile_at, tiles_of
 
 from synthmap.published import tiles_encode
+from synthmap.published.figure_errors import figure_errors
+from synthmap.published.table import units_of
+from synthmap.published.tally import tally
 from synthmap.published.tiles import properties, vector_tile
 from synthmap.published.tiles_grid import EXTENT, MAXZOOM, TMS, Tile
 
@@ -257,3 +260,26 @@ def test_ids_are_the_same_text(opened, id):
         flows = read(release, "flows", tile)
         assert {values["origin"] for part in flows.values() for _, values in part} == {id}
         assert id in {values["id"] for _, values in read(release, "origins", tile)["points"]}
+
+
+@pytest.mark.parametrize(("zoom", "level"), [(0, "state"), (10, "zone")])
+def test_flows_tell_what_they_are_expected_to_be_off_by(opened, zoom, level):
+    """Between zones exactly, between larger units about what an analysis tells, which knows the workplaces of each."""
+    world = country()
+    release = opened(world)
+    errors, zones, units = figure_errors(release), units_of(release, "zone"), units_of(release, level)
+    told = {}
+    for tile in tiles_of(world, zoom):
+        for features in read(release, "flows", tile).values():
+            told |= {(v["origin"], v["destination"]): (v["count"], v["expected_error"]) for _, v in features}
+    assert told
+    for (origin, destination), (count, error) in told.items():
+        o, d = (int(units.codes((name,), "zone")[0]) for name in (origin, destination))
+        if level == "zone":
+            assert error == np.ceil(errors.of_flows(np.array([count]), np.array([o]), np.array([d]))[0])
+            continue
+        here = {"origins": units.of == o, "destinations": units.of == d}
+        flows = tally(release, 1, lambda of, to: np.zeros(of.size, np.int64), **here)
+        known = errors.expected(flows, errors.grouped(np.where(units.of == d, 0, -1), 1)).error[0, 0]
+        assert 0.5 < error / known < 2
+        assert len(zones) > len(units)

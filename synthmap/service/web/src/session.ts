@@ -177,7 +177,11 @@ export class Session {
   /** Load the flows once the view stands still. */
   #later(wait = 250): void {
     window.clearTimeout(this.#timer);
-    this.#timer = window.setTimeout(() => void this.#load(), wait);
+    this.status.working("view");
+    this.#timer = window.setTimeout(() => {
+      void this.#load();
+      this.status.rested("view");
+    }, wait);
   }
 
   async #load(): Promise<void> {

@@ -66,6 +66,8 @@ export async function makeMap(
     const escaped = new Option(settings.attribution).innerHTML;
     map.addControl(new AttributionControl({ compact: true, customAttribution: escaped }), "bottom-right");
   }
+  map.on("render", () => status.working("map"));
+  map.on("idle", () => status.rested("map"));
   map.on("moveend", () => {
     const { lng, lat } = map.getCenter();
     store.set({ at: { center: [lng, lat], zoom: map.getZoom() } });
