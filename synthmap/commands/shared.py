@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from synthmap.catalog.database import Catalog
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout.")]
-Scheduler = Annotated[str, typer.Option(help="processes, threads, or the address of a Dask scheduler (tcp://…).")]
+Scheduler = Annotated[str, typer.Option(help="processes, threads, or the address of a Dask scheduler (tls://…).")]
 Store = Annotated[
     Path,
     typer.Option(
