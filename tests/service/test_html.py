@@ -1,9 +1,11 @@
 """Pages for people: nothing from elsewhere, no scripts, hostile ids are text, the promise is on the page."""
 
+import shutil
+
 import pytest
 from pages import Page
 
-ROOT = ("/", "/conformance", "/api?f=html", "/collections")
+ROOT = ("/", "/conformance", "/api?f=html", "/collections", "/releases", "/releases/{odd}")
 FLOWS = ("flows", "flows/queryables", "flows/items", "flows/items/0", "flows/items/7")
 ZONES = ("origins/items", "origins/items/2", "destinations/items")
 PATHS = (*ROOT, *(f"/collections/{{odd}}.{path}" for path in (*FLOWS, *ZONES)))
@@ -42,7 +44,7 @@ def test_links_of_a_page_lead_somewhere(read, client, path):
         assert answer.status_code == 200 or (link.endswith("/jobs") and answer.status_code == 401), link
 
 
-@pytest.mark.parametrize("path", [one for one in PATHS if "{odd}" in one] + ["/collections"])
+@pytest.mark.parametrize("path", [one for one in PATHS if "{odd}" in one] + ["/collections", "/releases"])
 def test_pages_of_a_release_say_what_is_promised(read, path):
     text = read(path).text
     for part in ("NOT PRIVATE", "ε = 4", "δ = 1e-05", "Do not read single zones as facts"):
@@ -54,6 +56,8 @@ def test_hostile_ids_and_titles_are_text(read):
         "/collections/{odd}.origins/items": ("<img src=x onerror=alert(1)>", "O'Brien", "東京", 'say "hi", ok; é'),
         "/collections/{odd}.flows/items/7": ("<img src=x onerror=alert(1)>",),
         "/collections": ("Odd ids <b>& polygons</b>",),
+        "/releases": ("Odd ids <b>& polygons</b>",),
+        "/releases/{odd}": ("Odd ids <b>& polygons</b>", "vintage 2026", "dirichlet"),
     }
     for path, ids in hostile.items():
         page = read(path)
@@ -70,6 +74,27 @@ def test_pages_follow_one_another(make_client, odd):
         seen += [link.rsplit("/", 1)[1] for link in page.links if "/items/" in link]
         address = next((one["href"] for one in page.all("a") if one.get("rel") == "next"), None)
     assert seen == [f"{row}?f=html" for row in range(9)]
+
+
+def test_releases_follow_one_another(make_client, two):
+    client = make_client(store=two)
+    first = Page(client.get("/releases?limit=1&f=html").text)
+    (older,) = [one["href"] for one in first.all("a") if one.get("rel") == "next"]
+    rest = Page(client.get(older).text)
+    assert not [one for one in rest.all("a") if one.get("rel") == "next"]
+    heads = [[link for link in page.links if "/releases/" in link] for page in (first, rest)]
+    assert len(heads[0]) == len(heads[1]) == 1
+    assert heads[0] != heads[1]
+
+
+def test_a_damaged_release_is_told_beside_the_others(make_client, two, made_up, tmp_path):
+    store = tmp_path / "store"
+    shutil.copytree(two, store)
+    with (store / made_up / "plan.parquet").open("ab") as file:
+        file.write(b"more")
+    text = Page(make_client(store=store).get("/releases?f=html").text).text
+    assert f"{made_up} Damaged:" in " ".join(text.split())
+    assert "A year later" in text
 
 
 def test_the_style_is_served_and_lies_below_the_prefix(make_client):

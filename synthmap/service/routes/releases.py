@@ -16,26 +16,28 @@ from synthmap.service.access import reads
 from synthmap.service.caching import kept, not_modified
 from synthmap.service.context import ReleaseDep, ServiceDep
 from synthmap.service.feature_documents import collection_id
-from synthmap.service.formats import JSON, TEXT, negotiate
-from synthmap.service.links import described, link
+from synthmap.service.formats import HTML, JSON, TEXT, negotiate
+from synthmap.service.html import caution, page
+from synthmap.service.links import described, href, link
+from synthmap.service.openapi import offers
 
 router = APIRouter(tags=["releases"], dependencies=[Depends(reads)])
 
 PAGE, MOST = 100, 1000  # releases of a page: each is opened, its hashes checked, when it is first listed
-_OFFERED = {"json": JSON}
+_OFFERED = {"json": JSON, "html": HTML}
 
 Dated = tuple[int, int, str]
 
 
-@router.get("/releases", summary="Releases, newest first")
+@router.get("/releases", summary="Releases, newest first", response_class=Response, responses=offers(JSON, HTML))
 def list_releases(
     request: Request,
     service: ServiceDep,
     limit: Annotated[int, Query(ge=1, le=MOST, description="Releases of a page.")] = PAGE,
     cursor: Annotated[str | None, Query(description="Where the next page starts, as the page before named it.")] = None,
-) -> dict[str, Any]:
+) -> Response:
     """Return what can be asked of every release. A damaged one is named, with its fault."""
-    negotiate(request, _OFFERED)
+    form = negotiate(request, _OFFERED)
     dated = service.releases.dated()
     if cursor is not None:
         after = _read_cursor(cursor)
@@ -45,13 +47,23 @@ def list_releases(
     if len(dated) > limit:
         cursor = urlsafe_b64encode(json.dumps(dated[limit - 1]).encode()).decode()
         links.append(link(request, "next", JSON, "Older releases", "releases", limit=limit, cursor=cursor))
-    return {"releases": [_entry(request, one) for one in found], "numberReturned": len(found), "links": links}
+    entries = [_entry(request, one) for one in found]
+    if form == "html":
+        shown = [_for_people(request, one, entry) for one, entry in zip(found, entries, strict=True)]
+        older = href(request, "releases", limit=limit, cursor=cursor, f="html") if len(dated) > limit else None
+        return page(request, "releases.html", releases=shown, next=older)
+    return JSONResponse({"releases": entries, "numberReturned": len(found), "links": links})
 
 
-@router.get("/releases/{release}", summary="The manifest of a release", response_class=JSONResponse)
+@router.get(
+    "/releases/{release}", summary="The manifest of a release", response_class=Response, responses=offers(JSON, HTML)
+)
 def read_release(request: Request, opened: ReleaseDep) -> Response:
     """Return what the release states about itself, and where to find what is made from it."""
-    negotiate(request, _OFFERED)
+    if negotiate(request, _OFFERED) == "html":
+        listed = Listed(opened.id, opened, None)
+        shown = _for_people(request, listed, _entry(request, listed))
+        return page(request, "release.html", (href(request, "releases", f="html"), "Releases"), release=shown)
     headers = kept(request, opened.etag)
     manifest = opened.manifest.model_dump(mode="json")
     body = {"id": opened.id} | manifest | {"links": _links(request, opened)}
@@ -97,6 +109,21 @@ def _entry(request: Request, one: Listed) -> dict[str, Any]:
         "levels": [*manifest.zones.levels, ZONE],
         "segments": manifest.segments,
         "links": _links(request, one.opened),
+    }
+
+
+def _for_people(request: Request, one: Listed, entry: dict[str, Any]) -> dict[str, Any]:
+    """Return what a page says about a release."""
+    if one.opened is None:
+        return entry
+    links = [each for each in entry["links"] if each["rel"] != "self"]
+    manifest = href(request, "releases", one.id, f="json")
+    return entry | {
+        "fault": None,
+        "caution": caution(one.opened.manifest),
+        "mechanism": one.opened.manifest.plan.mechanism,
+        "page": href(request, "releases", one.id, f="html"),
+        "links": [{"href": manifest, "type": JSON, "title": "Manifest"}, *links],
     }
 
 
