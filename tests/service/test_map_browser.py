@@ -1,6 +1,7 @@
 """The map in a browser: releases, zones, areas, links; what it says when things go wrong."""
 
 from contextlib import ExitStack
+from urllib.parse import parse_qsl, urlsplit
 
 import browser
 import live
@@ -71,11 +72,10 @@ def test_a_clicked_zone_has_the_workers_of_the_api_and_the_link_restores_it(show
     assert page.locator(".chips li").all_inner_texts() == ["zone 001\n×"]
     assert "mostly chance" in page.locator(".panel").inner_text()
     browser.picture(page, "zone", tmp_path)
-    again = shown(odd)
-    again.goto(page.url)
-    again.reload()
+    link = dict(parse_qsl(urlsplit(page.url).fragment))
+    again = shown(link.pop("release"), **link)
     assert workers(again) == 45
-    assert again.url == page.url
+    assert dict(parse_qsl(urlsplit(again.url).fragment)) == {"release": odd} | link
 
 
 def test_odd_ids_are_text_everywhere(shown, odd, tmp_path):
@@ -103,14 +103,14 @@ def test_an_id_that_there_is_not_is_told(shown, odd):
 
 def test_an_area_is_drawn_by_mouse_and_by_keyboard(shown, odd, tmp_path):
     wanted = None
+    page = shown(odd, at=at(2.15, 48.05, 9))
     for keys in (False, True):
-        page = shown(odd, at=at(2.15, 48.05, 9))
         page.get_by_role("button", name="Draw an area").click()
         if keys:
             for move in ("ArrowLeft", "ArrowUp", "ArrowRight"):
                 for _ in range(2):
                     page.keyboard.press(move)
-                    page.wait_for_timeout(700)
+                    settle(page)
                 page.keyboard.press("Enter")
         else:
             x, y = MIDDLE
@@ -130,6 +130,7 @@ def test_an_area_is_drawn_by_mouse_and_by_keyboard(shown, odd, tmp_path):
         (wanted,) = [row["workers"] for row in answer["rows"] if row["group"] == "total"]
         assert found == wanted
         browser.picture(page, f"drawn-{'keys' if keys else 'mouse'}", tmp_path)
+        page.get_by_role("button", name="Clear the area").click()
     assert wanted is not None
 
 
