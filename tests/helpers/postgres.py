@@ -6,8 +6,9 @@ import secrets
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from sqlalchemy import create_engine, text
@@ -35,6 +36,25 @@ def described() -> str:
     return f"a throw-away cluster of {found}"
 
 
+@dataclass(frozen=True)
+class Cluster:
+    """A throw-away cluster that a test may stop and start."""
+
+    url: URL
+    stop: Callable[[], None]
+    start: Callable[[], None]
+
+
+@contextmanager
+def cluster() -> Iterator[Cluster | None]:
+    """Yield a cluster of one's own, or None where PostgreSQL is not installed; it is removed in the end."""
+    found = binaries()
+    if found is None:
+        yield None
+    else:
+        yield from _cluster(found)
+
+
 @contextmanager
 def server() -> Iterator[URL | None]:
     """Yield the URL of a server, or None; a cluster that was made for it is removed."""
@@ -44,10 +64,11 @@ def server() -> Iterator[URL | None]:
     elif found is None:
         yield None
     else:
-        yield from _cluster(found)
+        with cluster() as made:
+            yield None if made is None else made.url
 
 
-def _cluster(found: Path) -> Iterator[URL]:
+def _cluster(found: Path) -> Iterator[Cluster]:
     """Yield the URL of a new cluster that listens on a socket in a directory of its own."""
     place = Path(tempfile.mkdtemp(prefix="synthmap-pg-"))  # a short path: that of a socket may not be long
     prefix = []
@@ -61,15 +82,23 @@ def _cluster(found: Path) -> Iterator[URL]:
 
     data = place / "data"
     options = f"-c listen_addresses='' -c unix_socket_directories={place} -c fsync=off -c max_connections=50"
+
+    def start() -> None:
+        run(found / "pg_ctl", "-D", data, "-w", "-l", place / "log", "-o", options, "start")
+
+    def stop() -> None:
+        run(found / "pg_ctl", "-D", data, "-m", "immediate", "stop")
+
     try:
         run(
             found / "initdb", "-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C.UTF-8", "--no-sync"
         )
-        run(found / "pg_ctl", "-D", data, "-w", "-l", place / "log", "-o", options, "start")
+        start()
         try:
-            yield URL.create("postgresql+psycopg", username="postgres", database="postgres", query={"host": str(place)})
+            url = URL.create("postgresql+psycopg", username="postgres", database="postgres", query={"host": str(place)})
+            yield Cluster(url, stop, start)
         finally:
-            run(found / "pg_ctl", "-D", data, "-m", "immediate", "stop")
+            stop()
     finally:
         shutil.rmtree(place, ignore_errors=True)
 
@@ -78,7 +107,7 @@ def _cluster(found: Path) -> Iterator[URL]:
 def database(at: URL) -> Iterator[str]:
     """Yield the URL of a new, empty database on a server; it is dropped in the end."""
     name = f"synthmap_test_{secrets.token_hex(6)}"
-    engine = create_engine(at, isolation_level="AUTOCOMMIT")
+    engine = create_engine(at, isolation_level="AUTOCOMMIT", pool_pre_ping=True)
     try:
         with engine.connect() as connection:
             connection.execute(text(f"create database {name} encoding 'UTF8' template template0"))
