@@ -7,7 +7,7 @@ Colours are those of Okabe and Ito, told apart by colour-blind readers.
 import io
 import textwrap
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date
 from typing import Any, Literal
 
@@ -106,10 +106,20 @@ def _bars(found: Analysis) -> list[Bar]:
     numbers = zip(found.figures.workers[:, 0].tolist(), found.figures.error[:, 0].tolist(), kinds, strict=True)
     out = []
     for key, (workers, error, kind) in zip(found.keys, numbers, strict=True):
-        label = key.get("label") or key.get("id")
+        label = key.get("label") or key.get("id") or _direction(key, found.parameters)
         if label is not None and key.get("group") != "total":
             out.append(("outside the map" if label == ELSEWHERE else str(label), workers, error, kind))
     return out
+
+
+def _direction(key: Mapping[str, Any], parameters: Mapping[str, Any]) -> str | None:
+    """Return a direction and its band in words; None where a row has none."""
+    if key.get("direction") in (None, "all"):
+        return None
+    if key["from"] is None:
+        return {"same_zone": "within one zone"}.get(key["direction"], ELSEWHERE)
+    end = "and more" if key["to"] is None else f"to under {key['to']:g}"
+    return f"{key['direction']}, {key['from']:g} {end} {parameters['units']}"
 
 
 def _place(found: Analysis) -> list[str]:

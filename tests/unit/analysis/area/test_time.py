@@ -7,6 +7,7 @@ import pytest
 from handmade import World, Zone
 
 from synthmap.analysis.area.distance import area_profile, distance_direction
+from synthmap.analysis.area.pictures import _bars as bars
 from synthmap.analysis.area.time import in_order, time
 from synthmap.errors import QueryError
 from synthmap.published.areas.area import area_of_zones
@@ -57,6 +58,10 @@ def test_rows_that_all_releases_have_are_compared_one_by_one(opened, of, run):
     assert np.allclose(found.figures.error, np.hypot(old.figures.error, new.figures.error))
     assert [key.get("label") for key in found.keys] == [key.get("label") for key in new.keys]
     assert not any("share" in key for key in found.keys)
+    labels = [label for label, *_ in bars(found)]
+    assert len(labels) == len(set(labels)) == len(found.keys) - 1  # all but the total, which is told in words
+    if of == "distance-direction":
+        assert {"N, 0 to under 10 mi", "NW, 50 and more mi", "within one zone", "outside the map"} <= set(labels)
 
 
 def test_units_of_either_release_are_ranked_by_the_larger_figure(opened, rows):
