@@ -1,6 +1,7 @@
 """Fuzz the readers in this process, with bounded memory: ``python -m tests.fuzz [TARGET …] [--examples N]``.
 
-With ``--seconds`` each target is fuzzed that long by atheris, which follows the branches taken; it must be installed.
+With ``--seconds`` each target is fuzzed that long by atheris, which follows the branches that synthmap's own code
+takes; it must be installed (``pip install atheris``; wheels for CPython on Linux). The tests run the examples only.
 Prints one line a target. Anything but synthmap's own errors ends the run, with the bytes that caused it.
 """
 
@@ -10,6 +11,7 @@ import resource
 import subprocess
 import sys
 import tempfile
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "helpers"))
@@ -53,10 +55,21 @@ def by_examples(target: Target, examples: int) -> int:
     return read
 
 
+def following(seconds: int) -> AbstractContextManager[object]:
+    """Return a context in which what is imported of synthmap tells atheris its branches, if that is to fuzz at all."""
+    if not seconds:
+        return nullcontext()
+    import atheris
+
+    return atheris.instrument_imports(include=["synthmap", "pipelines"])
+
+
 def by_branches(target: Target, seconds: int, corpus: Path) -> None:
     """Fuzz one target with atheris; the process ends with it."""
     import atheris
 
+    with following(seconds):
+        check(target, target.seed)  # what a reader imports late
     (corpus / "seed").write_bytes(target.seed)
     atheris.Setup([sys.argv[0], f"-max_total_time={seconds}", str(corpus)], lambda data: check(target, data))
     atheris.Fuzz()
@@ -71,7 +84,8 @@ def main() -> int:
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     with tempfile.TemporaryDirectory() as name:
         place = Path(name)
-        known = targets(place)
+        with following(asked.seconds if importlib.util.find_spec("atheris") else 0):
+            known = targets(place)
         if unknown := set(asked.names) - set(known):
             words.error(f"TARGET ({', '.join(sorted(unknown))}) must be one of {', '.join(known)}")
         if asked.seconds and importlib.util.find_spec("atheris") is None:
@@ -86,8 +100,9 @@ def main() -> int:
                 if subprocess.run(line, check=False).returncode:
                     return 1
             else:
-                read = by_examples(known[one], asked.examples)
-                sys.stdout.write(f"{one}: {asked.examples} changed files, {read} read all the same\n")
+                examples = -(-asked.examples // known[one].costs)
+                read = by_examples(known[one], examples)
+                sys.stdout.write(f"{one}: {examples} changed files, {read} read all the same\n")
                 sys.stdout.flush()
     return 0
 

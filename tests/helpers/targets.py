@@ -8,13 +8,15 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import quote
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
-from uploads import kml, polygon, zipped
+from uploads import SQUARE, kml, polygon, shapefile, written, zipped
 
+from synthmap.errors import QueryError
 from synthmap.geography.zones import canonical
 
 TOKENS = (
@@ -50,10 +52,11 @@ def changed(data: bytes, changes: list[Change]) -> bytes:
 
 @dataclass(frozen=True)
 class Target:
-    """A reader: what to begin from, and what reads it."""
+    """A reader: what to begin from, what reads it, and how many files take the time of one elsewhere."""
 
     seed: bytes
     read: Callable[[bytes], object]
+    costs: int = 1
 
 
 def zones():
@@ -135,6 +138,34 @@ def _upload(data: bytes) -> object:
     return read_upload(data)
 
 
+def _member(data: bytes, name: str, place: Path) -> object:
+    """Read a zipped shapefile of which one member is `data`; the archive itself is whole."""
+    files = {path.name: path.read_bytes() for path in sorted(place.glob("shape.*"))}
+    return _upload(zipped(files | {name: data}))
+
+
+def _tile(place: Path) -> Callable[[bytes], object]:
+    """Ask a service for a tile of a release; only a refusal is an answer."""
+    import structlog
+    from starlette.testclient import TestClient
+
+    from synthmap.service.app import create_app
+    from synthmap.service.settings import service_settings
+
+    (place / "store").mkdir()
+    app = create_app(service_settings(store=place / "store", database=f"sqlite:///{place / 'catalog.sqlite'}"))
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(50))  # a line a request says nothing here
+    client = TestClient(app)
+
+    def target(data: bytes) -> object:
+        address = quote(data.decode(errors="replace"), safe="/?=&-.+")
+        answer = client.get(f"/collections/none.flows/tiles/WebMercatorQuad/{address}")
+        assert answer.status_code in (400, 404, 405, 406, 422, 429), (answer.status_code, address)
+        raise QueryError(answer.text[:1000])
+
+    return target
+
+
 def _box(data: bytes) -> object:
     from synthmap.published.boxes import crs_code, make_box
     from synthmap.service.parameters import numbers
@@ -179,6 +210,7 @@ def targets(place: Path) -> dict[str, Target]:
     from synthmap.release.manifest import read_manifest
     from synthmap.spec import read_spec
 
+    archive = shapefile(place, SQUARE)
     seal = json.dumps(
         {"key": "0" * 64, "heads": {"x": [1, "1" * 64]}, "tables": {"x": ["2" * 64]}, "files": {"3" * 64: "4" * 64}}
     ).encode()
@@ -201,6 +233,15 @@ def targets(place: Path) -> dict[str, Target]:
         "upload.geojson": Target(json.dumps(GEOJSON).encode(), _upload),
         "upload.kml": Target(kml(polygon()), _upload),
         "upload.kmz": Target(zipped({"doc.kml": kml(polygon())}), _upload),
+        "upload.gpkg": Target(written(place, "a.gpkg", SQUARE), _upload, 30),
+        "upload.zip": Target(archive, _upload, 10),
+        **{
+            f"upload {name}": Target(
+                (place / name).read_bytes(), lambda data, name=name: _member(data, name, place), 30
+            )
+            for name in ("shape.shp", "shape.dbf", "shape.prj")
+        },
+        "tile address": Target(b"12/1537/1210?f=mvt", _tile(place), 3),
         "filter text": Target(b"destination = '01' and (count > 5 or origin in ('02', '03'))", _filter("cql2-text")),
         "filter json": Target(
             b'{"op": "and", "args": [{"op": "=", "args": [{"property": "origin"}, "01"]}, true]}', _filter("cql2-json")
