@@ -42,6 +42,8 @@ def test_every_analysis_shows_the_figures_of_the_api(county, made_up, tmp_path):
         shown = page.locator("section.analysis")
         assert shown.locator("h3").inner_text() == found["analysis_title"]
         shown.locator("summary", has_text="All figures").click()
+        widths = "rows => rows.map(row => row.clientWidth)"
+        assert min(shown.locator("details tbody th").evaluate_all(widths)) > 100  # names are not squeezed to letters
         cells = [row.locator("td").first.inner_text() for row in shown.locator("details tbody tr").all()]
         assert [one.split(" ±")[0] for one in cells] == [f"{row['workers']:,}" for row in found["rows"]]
         for text in (*found["warnings"], found["citation"], found["expected_error"]):
