@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from pipelines.places import fetch, results
 from pipelines.stage import attempt, stage
+from pipelines.tabulate import Stretch
 from synthmap.analysis.prior_table import open_prior_table
 from synthmap.confidential.table import merge_duplicates, one_row_a_worker
 from synthmap.geography.region import Region, open_region
@@ -47,21 +48,21 @@ def partitions(headcount: NDArray[np.int64], number: int) -> list[Partition]:
 def collect(
     spec: Spec,
     partition: Partition,
-    tables: Sequence[Path],
+    tables: Sequence[tuple[Stretch, Path]],
     headcount: NDArray[np.int64],
     region_directory: Path,
     directory: Path,
 ) -> Path:
     """Return the directory to which the confidential counts and the public plan of a partition were written.
 
-    `tables` are the directories of their blocks. `headcount` is that of the partition's places. Every pair occurs once
+    `tables` are the directories of the blocks of all stretches. `headcount` is that of the partition's places. Every pair occurs once
     afterwards, by the spec's policy.
     """
     region_directory = fetch(region_directory, directory)
     region = open_region(region_directory)
     each = [
-        (one_row_a_worker(table), _rows(fetch(blocks, directory), partition, region))
-        for table, blocks in zip(spec.tables, tables, strict=True)
+        (one_row_a_worker(spec.tables[stretch.table]), _rows(fetch(blocks, directory), partition, region))
+        for stretch, blocks in tables
     ]
     listed = [block for one_row, blocks in each if one_row for block in blocks]
     merged = [merge_duplicates(*_stack(listed), policy="sum", zones=region.zones)] if listed else []

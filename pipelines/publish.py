@@ -23,7 +23,7 @@ from synthmap.release.manifest import MANIFEST, Manifest
 from synthmap.release.remote_store import publish_remotely
 from synthmap.release.statement_files import write_statement
 from synthmap.release.store import publish
-from synthmap.release.verify import sha256, verify
+from synthmap.release.verify import records, verify
 from synthmap.remote import is_remote
 from synthmap.spec import Spec
 
@@ -59,21 +59,13 @@ def finish(
     write_plan(partial / "plan.parquet", plan, region)
     manifest = describe(spec, release, region, plan, settings, choice, source, {})
     write_statement(partial, manifest)
-    manifest = manifest.model_copy(update={"files": _records(partial)})
+    names = sorted(path.relative_to(partial).as_posix() for path in partial.rglob("*") if path.is_file())
+    manifest = manifest.model_copy(update={"files": records(partial, names)})
     (partial / MANIFEST).write_text(manifest.model_dump_json(indent=2) + "\n", encoding="utf-8")
     verify(partial)
     if is_remote(spec.store):
         return publish_remotely(partial, spec.store, release, ready), manifest
     return publish(partial, release, ready), manifest
-
-
-def _records(partial: Path) -> dict[str, statement_of.FileRecord]:
-    """Return size and hash of every file in `partial`."""
-    return {
-        path.relative_to(partial).as_posix(): statement_of.FileRecord(sha256=sha256(path), bytes=path.stat().st_size)
-        for path in sorted(partial.rglob("*"))
-        if path.is_file()
-    }
 
 
 def describe(

@@ -18,9 +18,16 @@ from pipelines.places import fetch, forget, move, public_inputs, reaches, result
 from pipelines.publish import finish, promise, summarise
 from pipelines.stage import StageError, ToldElsewhereError
 from pipelines.synthesize import draw
-from pipelines.tabulate import HEADCOUNT, tabulate
+from pipelines.tabulate import HEADCOUNT, Stretch, tabulate
 from synthmap.analysis.prior_table import open_prior_table, read_prior_table, refuse_confidential, write_prior_table
-from synthmap.errors import ConfidentialDataError, ConfigurationError, SynthmapError, UnwritableError, VintageError
+from synthmap.errors import (
+    ConfidentialDataError,
+    ConfigurationError,
+    SynthmapError,
+    UnknownZoneError,
+    UnwritableError,
+    VintageError,
+)
 from synthmap.geography.read import read_zones
 from synthmap.geography.region import Region, make_region, write_region
 from synthmap.mechanism.chosen import candidates, choose, mechanism_of
@@ -34,6 +41,7 @@ from synthmap.spec import Spec
 Progress = Callable[[str, int, int], None]
 Paying = Callable[[str, Loss], None]
 WORKERS_PER_PARTITION = 500_000
+_STRETCHES = 2  # of a table for each thread, so that none waits long for the last
 _REGION = "region"  # in the scratch directory: zones and prior, public
 
 
@@ -175,10 +183,8 @@ def _prepared(
             )
         progress("zones", 1, 1)
         before_reading()
-        tasks = [client.submit(tabulate, spec, i, directory / _REGION, directory, pure=False)
-                 for i in range(len(spec.tables))]  # fmt: skip
-        tables = _gather(tasks, "read", progress)
-        headcount = np.sum([np.load(fetch(table / HEADCOUNT, directory)) for table in tables], axis=0)
+        tables = _read(client, spec, directory, progress)
+        headcount = np.sum([np.load(fetch(blocks / HEADCOUNT, directory)) for _, blocks in tables], axis=0)
         workers = int(headcount.sum())
         if workers == 0:
             raise ConfidentialDataError("the tables must hold at least one worker")
@@ -211,6 +217,23 @@ def _client(scheduler: str | Cluster, directory: Path) -> Iterator[Client]:
         finally:
             with suppress(Exception):  # of workers that are gone; what they had goes with them
                 client.run(forget, directory, on_error="ignore")
+
+
+def _read(client: Client, spec: Spec, directory: Path, progress: Progress) -> list[tuple[Stretch, Path]]:
+    """Return where the blocks of each stretch of all tables lie, several of them read side by side.
+
+    Where a stretch has a fault, files are read whole, so that what is told does not depend on how they were cut.
+    """
+
+    def run(of: int) -> list[tuple[Stretch, Path]]:
+        cut = [Stretch(table, part, of) for table in range(len(spec.tables)) for part in range(of)]
+        tasks = [client.submit(tabulate, spec, stretch, directory / _REGION, directory, pure=False) for stretch in cut]
+        return list(zip(cut, _gather(tasks, "read", progress), strict=True))
+
+    try:
+        return run(_STRETCHES * sum(client.nthreads().values()))
+    except (ConfidentialDataError, UnknownZoneError):
+        return run(1)
 
 
 def _plan(parts: Sequence[Path], settings: PlanSettings, directory: Path) -> Plan:

@@ -1,5 +1,6 @@
 """Stage 1: read a confidential table once, in blocks, into files sorted by destination."""
 
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -13,19 +14,29 @@ from synthmap.spec import Spec
 HEADCOUNT = "headcount.npy"
 
 
+@dataclass(frozen=True)
+class Stretch:
+    """The part of a table that one task reads: number `part` of `of`. How many there are tells nothing of the table."""
+
+    table: int
+    part: int
+    of: int
+
+
 @stage
-def tabulate(spec: Spec, index: int, region_directory: Path, directory: Path) -> Path:
-    """Return the directory, in `directory`, of the blocks of table number `index` of `spec`, and of its headcounts.
+def tabulate(spec: Spec, stretch: Stretch, region_directory: Path, directory: Path) -> Path:
+    """Return the directory, in `directory`, of the blocks of a stretch of a table, and of its headcounts.
 
     Each block is three arrays, sorted by the destination's place in the order of ids: that place, the origin's rank,
     workers by segment. Headcounts count workers by place, shape (zones + 1,). Only their sum over all tables is
     public: one table may hold just those who live elsewhere. So nothing but the directory's name is returned.
     """
     region = open_region(fetch(region_directory, directory))
-    table = spec.tables[index]
+    table = spec.tables[stretch.table]
     table = table.model_copy(update={"path": fetch(table.path, directory)})
     headcount = np.zeros(region.position.size, np.int64)
-    chunks = read_table(table, region.zones, segments=spec.segment_columns, outside=spec.outside)
+    part = (stretch.part, stretch.of)
+    chunks = read_table(table, region.zones, segments=spec.segment_columns, outside=spec.outside, part=part)
     with results(directory) as here:
         blocks = attempt(here, "table")
         blocks.mkdir()

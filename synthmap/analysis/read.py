@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from synthmap.analysis.table import ODTable
 from synthmap.errors import ReleaseCorruptError
-from synthmap.geography.zones import ELSEWHERE, Zones, canonical
+from synthmap.geography.canonical import canonical
+from synthmap.geography.zones import ELSEWHERE, Zones
 from synthmap.release.manifest import Manifest
 
 _TABLE = ["origin", "destination", "count"]

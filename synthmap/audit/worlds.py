@@ -8,9 +8,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from synthmap.geography.canonical import canonical
 from synthmap.geography.prior import NO_TABLE, prior_from
 from synthmap.geography.region import Region, make_region
-from synthmap.geography.zones import canonical
 from synthmap.kernels.destination import coarsen
 from synthmap.mechanism.chosen import HISTOGRAM
 from synthmap.mechanism.plan import Plan, PlanSettings, model_of

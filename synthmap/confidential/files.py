@@ -18,7 +18,7 @@ from synthmap.geography.zones import Zones
 from synthmap.spec import TableSpec
 
 BLOCK_BYTES = 1 << 24
-BLOCK_ROWS = 1 << 18
+BLOCK_ROWS = 1 << 19
 HEADER_BYTES = 1 << 20
 
 _FAULTS = (pa.ArrowException, OSError, ValueError, KeyError, TypeError)
@@ -67,15 +67,22 @@ def check_columns(table: TableSpec, needed: list[str], zones: Zones | None) -> N
         )
 
 
-def read_blocks(table: TableSpec, columns: list[str]) -> Iterator[pa.RecordBatch]:
+def read_blocks(table: TableSpec, columns: list[str], part: tuple[int, int] = (0, 1)) -> Iterator[pa.RecordBatch]:
     """Return the file's rows block by block, only `columns`; those of a CSV file all as strings.
+
+    Parameters
+    ----------
+    part : (int, int)
+        Which part of the file, and of how many: a share of the row groups of Parquet, or all rows of CSV as part 0.
 
     Raises
     ------
     ConfidentialDataError
         If the file is corrupt, truncated, ragged or not UTF-8, or has no row below its header.
     """
-    blocks = _parquet_blocks(table, columns) if is_parquet(table) else _csv_blocks(table, columns)
+    blocks = _parquet_blocks(table, columns, part) if is_parquet(table) else _csv_blocks(table, columns)
+    if part[0] and not is_parquet(table):
+        return
     rows = 0
     while True:
         try:
@@ -87,13 +94,14 @@ def read_blocks(table: TableSpec, columns: list[str]) -> Iterator[pa.RecordBatch
         rows += block.num_rows
         if block.num_rows:
             yield block
-    if rows == 0:
+    if rows == 0 and not (is_parquet(table) and papq.read_metadata(table.path).num_rows):
         raise _without_rows(table)
 
 
-def _parquet_blocks(table: TableSpec, columns: list[str]) -> Iterator[pa.RecordBatch]:
+def _parquet_blocks(table: TableSpec, columns: list[str], part: tuple[int, int]) -> Iterator[pa.RecordBatch]:
     with papq.ParquetFile(table.path, page_checksum_verification=True) as file:
-        yield from file.iter_batches(BLOCK_ROWS, columns=columns)
+        first, last = (file.num_row_groups * edge // part[1] for edge in (part[0], part[0] + 1))
+        yield from file.iter_batches(BLOCK_ROWS, columns=columns, row_groups=list(range(first, last)))
 
 
 def _csv_blocks(table: TableSpec, columns: list[str]) -> Iterator[pa.RecordBatch]:

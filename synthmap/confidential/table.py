@@ -72,6 +72,7 @@ def read_table(
     *,
     segments: tuple[str, ...],
     outside: Literal["refuse", "elsewhere"],
+    part: tuple[int, int] = (0, 1),
 ) -> Iterator[Chunk]:
     """Return the rows of a confidential table in blocks, never more than one of them in memory.
 
@@ -88,6 +89,8 @@ def read_table(
         Columns that split the count; empty for the total alone.
     outside : {"refuse", "elsewhere"}
         What an origin is that is empty or no zone: a fault, or off the map.
+    part : (int, int)
+        Which part of the file, and of how many, see `read_blocks`.
 
     Returns
     -------
@@ -112,7 +115,8 @@ def read_table(
         )
     columns = columns_of(table, segments)
     check_columns(table, columns.names, zones)
-    return _chunks(table, columns, zones, outside == "elsewhere")
+    blocks = read_blocks(table, columns.names, part)
+    return _chunks(blocks, columns, zones, outside == "elsewhere")
 
 
 def columns_of(table: TableSpec, segments: tuple[str, ...]) -> Columns:
@@ -130,11 +134,11 @@ def columns_of(table: TableSpec, segments: tuple[str, ...]) -> Columns:
     return columns
 
 
-def _chunks(table: TableSpec, columns: Columns, zones: Zones, elsewhere: bool) -> Iterator[Chunk]:
+def _chunks(blocks: Iterator[pa.RecordBatch], columns: Columns, zones: Zones, elsewhere: bool) -> Iterator[Chunk]:
     """Yield the chunks of a file whose header has been checked; tell unknown ids at the end."""
     destinations = UnknownIds(columns.file, columns.destination)
     origins = UnknownIds(columns.file, columns.origin)
-    for block in read_blocks(table, columns.names):
+    for block in blocks:
         destination = _ranks(block, columns.destination, zones, destinations)
         if destinations.empty:
             raise ConfidentialDataError(destinations.message())

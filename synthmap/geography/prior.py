@@ -16,7 +16,7 @@ from synthmap.geography.distance import EARTH_KM, great_circle_km
 from synthmap.geography.hierarchy import ZoneTree
 
 DECAY_UNITS = 2**20
-OPENING = 0.4  # a node is one piece when its radius is at most this share of its distance
+OPENING = 0.6  # a node is one piece when its radius is at most this share of its distance
 _LARGEST_MASS = 2.0**61
 _WORTH = 0.5  # of a worker in the public table, which may be synthetic: a draw of a draw
 _ALONG = 0.5  # share of a node's squared spread along the way to the destination
@@ -148,8 +148,11 @@ def worth(model: PriorModel, destination: int) -> float:
 
 
 @compiled
-def _pieces(tree: ZoneTree, point: NDArray[np.float64], nodes: NDArray[np.int64]) -> int:
-    """Fill `nodes` with the nodes that are pieces, in the order of ranks; return how many, or −1 if they do not fit."""
+def _pieces(tree: ZoneTree, point: NDArray[np.float64], nodes: NDArray[np.int64], straight: NDArray[np.float64]) -> int:
+    """Return how many nodes are pieces, or −1 if they do not fit in `nodes`.
+
+    Fills that with them in the order of ranks, and `straight` with their distances in km through the Earth.
+    """
     found = 0
     stack = np.empty(256, np.int64)
     stack[0] = 0
@@ -158,14 +161,15 @@ def _pieces(tree: ZoneTree, point: NDArray[np.float64], nodes: NDArray[np.int64]
         depth -= 1
         node = stack[depth]
         right = tree.right[node]
-        if right >= 0 and tree.radius[node] > OPENING * straight_km(point, tree.centre[node]):
+        distance = straight_km(point, tree.centre[node])
+        if right >= 0 and tree.radius[node] > OPENING * distance:
             stack[depth] = right
             stack[depth + 1] = node + 1
             depth += 2
             continue
         if found == nodes.size:
             return -1
-        nodes[found] = node
+        nodes[found], straight[found] = node, distance
         found += 1
     return found
 
@@ -181,12 +185,12 @@ def prior_from(tree: ZoneTree, model: PriorModel, point: NDArray[np.float64], de
     share = table_share(model, destination)
     units = _units(tree, model, share)
     capacity = 2048
-    nodes = np.empty(capacity, np.int64)
-    found = _pieces(tree, point, nodes)
+    nodes, straight = np.empty(capacity, np.int64), np.empty(capacity)
+    found = _pieces(tree, point, nodes, straight)
     while found < 0:
         capacity *= 2
-        nodes = np.empty(capacity, np.int64)
-        found = _pieces(tree, point, nodes)
+        nodes, straight = np.empty(capacity, np.int64), np.empty(capacity)
+        found = _pieces(tree, point, nodes, straight)
     size = found + 2 * (last - row)
     start = np.empty(size + 2, np.int32)
     decay = np.empty(size, np.int64)
@@ -199,7 +203,7 @@ def prior_from(tree: ZoneTree, model: PriorModel, point: NDArray[np.float64], de
     total = np.int64(0)
     for i in range(found):
         node = nodes[i]
-        distance = great_circle_km(point, tree.centre[node])
+        distance = 2.0 * EARTH_KM * math.asin(min(1.0, straight[i] / (2.0 * EARTH_KM)))
         here = decay_units(distance, model.scale_km, model.power, units)
         low, stop = tree.start[node], tree.stop[node]
         while low < stop:

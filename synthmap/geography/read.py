@@ -14,9 +14,10 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from synthmap.errors import GeographyError, VintageError
+from synthmap.geography.canonical import canonical
 from synthmap.geography.columns import column_names, is_csv, read_content
 from synthmap.geography.shapes import points_inside, polygons
-from synthmap.geography.zones import Zones, canonical, some_of
+from synthmap.geography.zones import Zones, some_of
 from synthmap.spec import Weights, ZonesSpec
 
 CROSSWALK_IDS = {"tabblk2010": "2010", "tabblk2020": "2020"}
@@ -54,7 +55,7 @@ def read_zones(spec: ZonesSpec) -> Zones:
     ------
     GeographyError
         If a file is missing or unreadable, a column is missing, ids or parents are not text, a zone
-        has no coordinates or no weight, or the zones break a rule of :func:`canonical`.
+        has no coordinates or no weight, or the zones break a rule of `canonical`.
     VintageError
         If the weights, or the id column of a LODES crosswalk, belong to another vintage.
 

@@ -32,17 +32,15 @@ class Region:
     @cached_property
     def position(self) -> NDArray[np.int32]:
         """Place of each rank, everywhere else included, in the order of ids: what tables are sorted by."""
-        order = np.asarray(pc.array_sort_indices(self.names).to_numpy(), dtype=np.int64)
-        out = np.empty(order.size, dtype=np.int32)
-        out[order] = np.arange(order.size, dtype=np.int32)
+        out = np.empty_like(self.rank_of_position)
+        out[self.rank_of_position] = np.arange(out.size, dtype=np.int32)
         return out
 
     @cached_property
     def rank_of_position(self) -> NDArray[np.int32]:
         """The rank at each place of the id order; inverse of `position`."""
-        out = np.empty_like(self.position)
-        out[self.position] = np.arange(self.position.size, dtype=np.int32)
-        return out
+        before = pc.sum(pc.less(self.zones.ids, ELSEWHERE)).as_py()
+        return np.insert(self.zones.by_id, before, len(self.zones))
 
     def points(self, ranks: NDArray[np.int32]) -> NDArray[np.float64]:
         """Return unit vectors, shape (ranks, 3)."""
@@ -59,6 +57,7 @@ def write_region(region: Region, directory: Path) -> None:
     zones, tree = region.zones, region.tree
     columns = {
         "id": zones.ids,
+        "by id": zones.by_id,
         "longitude": zones.longitude,
         "latitude": zones.latitude,
         "weight": zones.weight,
@@ -93,6 +92,7 @@ def open_region(directory: Path) -> Region:
 
     zones = Zones(
         ids=column("id"),
+        by_id=column("by id").to_numpy(),
         longitude=column("longitude").to_numpy(),
         latitude=column("latitude").to_numpy(),
         weight=column("weight").to_numpy(),

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from fractions import Fraction
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -190,6 +191,7 @@ def _keeps(wanted: float) -> Iterator[int]:
     yield KEEP_UNITS
 
 
+@lru_cache(maxsize=400_000)
 def _calibrate(settings: PlanSettings, headcount: int, cells: int) -> tuple[Calibration, int]:
     """Return the noise for one destination and its keep probability in 1/2^16.
 

@@ -7,7 +7,6 @@ only decides how small it is.
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
 from operator import index
 
 from synthmap.compiled import compiled
@@ -171,7 +170,6 @@ def _search_dropping(
     return 2.0, 0.0, 0
 
 
-@lru_cache(maxsize=200_000, typed=True)
 def minimum_alpha(
     *,
     epsilon: float,

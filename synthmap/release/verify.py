@@ -1,11 +1,14 @@
 """Verification of a release: hashes, sums, invariants, and the promise against the plan."""
 
 import hashlib
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -13,7 +16,7 @@ import pyarrow.parquet as pq
 from synthmap.errors import ReleaseCorruptError
 from synthmap.geography.zones import ELSEWHERE
 from synthmap.privacy.composition import jobs, table_pdp_delta
-from synthmap.release.manifest import MANIFEST, Manifest, read_manifest
+from synthmap.release.manifest import MANIFEST, FileRecord, Manifest, read_manifest
 from synthmap.release.statement_files import check_statement
 
 
@@ -32,6 +35,17 @@ def sha256(path: Path) -> str:
     """Return the hexadecimal SHA-256 of a file."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def records(directory: Path, names: Iterable[str]) -> dict[str, FileRecord]:
+    """Return hash and size of files in `directory`, several side by side."""
+
+    def record(name: str) -> tuple[str, FileRecord]:
+        path = directory / name
+        return name, FileRecord(sha256=sha256(path), bytes=path.stat().st_size)
+
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        return dict(pool.map(record, names))
 
 
 def verify(directory: Path) -> Verified:
@@ -81,9 +95,8 @@ def _check_files(directory: Path, manifest: Manifest) -> None:
     for name in sorted(present ^ expected):
         state = "is missing" if name in expected else "does not belong to it"
         raise ReleaseCorruptError(f"release {manifest.release}: file {name} {state}")
-    for name, record in manifest.files.items():
-        path = directory / name
-        if path.stat().st_size != record.bytes or sha256(path) != record.sha256:
+    for name, found in records(directory, manifest.files).items():
+        if found != manifest.files[name]:
             raise ReleaseCorruptError(
                 f"release {manifest.release}: file {name} must have the hash in the manifest; it was changed"
             )
@@ -97,30 +110,25 @@ def _check_table(directory: Path, manifest: Manifest) -> tuple[int, int, int]:
     need(pc.sum(inside).as_py() == manifest.zones.zones, "zones.parquet must hold the manifest's number of zones")
     need(manifest.zones.elsewhere in (None, ELSEWHERE), f"elsewhere must be called {ELSEWHERE}")
     known = [*zones.filter(inside).chunks, *([pa.array([ELSEWHERE])] if manifest.zones.elsewhere else [])]
-    origins = pa.concat_arrays(known)
+    origins = pl.Series(pa.concat_arrays(known), dtype=pl.String).sort()
     parts = sorted(name for name in manifest.files if name.startswith("od/"))
     need(parts, "od/ must hold the table")
-    previous = ""
-    rows = 0
-    totals: dict[str, int] = {}
-    for name in parts:
-        table = pq.read_table(directory / name)
-        _check_part(table, name, manifest, origins)
-        if table.num_rows == 0:
-            continue
-        need(table["destination"][0].as_py() > previous, f"{name}: parts must be in order of destinations")
-        previous = table["destination"][-1].as_py()
-        summed = table.group_by("destination").aggregate([("count", "sum")])
-        totals.update(zip(summed["destination"].to_pylist(), summed["count_sum"].to_pylist(), strict=True))
-        rows += table.num_rows
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        checked = list(pool.map(lambda name: _check_part(directory / name, name, manifest, origins), parts))
+    rows = sum(part_rows for part_rows, _ in checked)
+    totals = pa.concat_tables([total for part_rows, total in checked if part_rows] or [checked[0][1]]).combine_chunks()
+    destination = totals["destination"].combine_chunks()
+    rising = len(destination) < 2 or pc.all(pc.greater(destination[1:], destination[:-1])).as_py()
+    need(rising, "parts must be in order of destinations")
     plan = pq.read_table(directory / "plan.parquet")
-    planned = dict(zip(plan["destination"].to_pylist(), plan["synthetic_size"].to_pylist(), strict=True))
-    need(totals == planned, "each destination's synthetic workers must sum to its m(d)")
-    workers = sum(totals.values())
+    columns = {"destination": totals["destination"], "synthetic_size": totals["count_sum"]}
+    same = pa.table(columns).equals(plan.select(list(columns)).combine_chunks())
+    need(same, "each destination's synthetic workers must sum to its m(d)")
+    workers = pc.sum(totals["count_sum"]).as_py() or 0
     need(workers == manifest.invariants.workers, "workers must be the manifest's total")
-    need(len(totals) == manifest.invariants.destinations, "destinations must be the manifest's total")
+    need(len(destination) == manifest.invariants.destinations, "destinations must be the manifest's total")
     _check_promise(manifest, plan)
-    return rows, workers, len(totals)
+    return rows, workers, len(destination)
 
 
 def _need(manifest: Manifest) -> Callable[[object, str], None]:
@@ -133,9 +141,13 @@ def _need(manifest: Manifest) -> Callable[[object, str], None]:
     return need
 
 
-def _check_part(table: pa.Table, name: str, manifest: Manifest, origins: pa.Array) -> None:
-    """Raise unless one part of the table keeps its rules."""
+def _check_part(path: Path, name: str, manifest: Manifest, origins: pl.Series) -> tuple[int, pa.Table]:
+    """Raise unless one part of the table keeps its rules; return its rows, and workers by destination in its order.
+
+    `origins` are the ids of all zones, sorted.
+    """
     need = _need(manifest)
+    table = pq.read_table(path, use_threads=False)
     schema = pa.schema(
         [("origin", pa.string()), ("destination", pa.string())]
         + [(column, pa.int64()) for column in ("count", *manifest.segments)]
@@ -144,8 +156,9 @@ def _check_part(table: pa.Table, name: str, manifest: Manifest, origins: pa.Arra
     columns = ", ".join(f"{field.name} ({field.type})" for field in schema)
     need(table.schema.equals(schema), f"{name} must have the columns {columns}")
     need(not any(column.null_count for column in table.columns), f"{name}: no value may be missing")
+    summed = table.group_by("destination", use_threads=False).aggregate([("count", "sum")])
     if table.num_rows == 0:
-        return
+        return 0, summed
     count = table["count"].to_numpy()
     need((count > 0).all(), f"{name}: every count must be above 0")
     if manifest.segments:
@@ -156,10 +169,18 @@ def _check_part(table: pa.Table, name: str, manifest: Manifest, origins: pa.Arra
         low, count, high = (table[column].to_numpy() for column in ("low", "count", "high"))
         inside = (low >= 0).all() and (low <= count).all() and (count <= high).all()
         need(inside, f"{name}: low must be at least 0 and count lie between low and high")
-    need(pc.all(pc.is_in(table["origin"], origins)).as_py(), f"{name}: every origin must be a zone")
-    need(pc.all(pc.is_in(table["destination"], origins)).as_py(), f"{name}: every destination must be a zone")
+    need(_all_in(table["origin"], origins), f"{name}: every origin must be a zone")
+    need(_all_in(summed["destination"], origins), f"{name}: every destination must be a zone")
     rising = _increasing(table["destination"].combine_chunks(), table["origin"].combine_chunks())
     need(rising, f"{name}: rows must be sorted by destination and origin, each pair once")
+    return table.num_rows, summed
+
+
+def _all_in(ids: pa.ChunkedArray, known: pl.Series) -> bool:
+    """Return whether all `ids` occur in `known`, which is sorted and not empty."""
+    distinct = pl.Series(pc.unique(ids), dtype=pl.String).sort()
+    place = np.minimum(known.search_sorted(distinct).to_numpy(), len(known) - 1)
+    return bool((known.gather(place) == distinct).all())
 
 
 def _check_promise(manifest: Manifest, plan: pa.Table) -> None:

@@ -193,7 +193,7 @@ def warm(spec_path: Path) -> None:
 
     from pipelines.partition import Partition, collect
     from pipelines.synthesize import draw
-    from pipelines.tabulate import HEADCOUNT, tabulate
+    from pipelines.tabulate import HEADCOUNT, Stretch, tabulate
     from synthmap.analysis.prior_table import read_prior_table, write_prior_table
     from synthmap.geography.read import read_zones
     from synthmap.geography.region import make_region, write_region
@@ -205,9 +205,10 @@ def warm(spec_path: Path) -> None:
         region = make_region(read_zones(spec.zones))
         write_region(region, place)
         write_prior_table(place, *read_prior_table(spec, region.zones))
-        table = tabulate(spec, 0, place, place)
+        whole = Stretch(0, 0, 1)
+        table = tabulate(spec, whole, place, place)
         headcount = np.load(table / HEADCOUNT)
-        draw(spec, collect(spec, Partition(0, headcount.size), [table], headcount, place, place), place, place)
+        draw(spec, collect(spec, Partition(0, headcount.size), [(whole, table)], headcount, place, place), place, place)
 
 
 def _serve(spec: Path) -> None:

@@ -7,8 +7,9 @@ from publishedplan import published_plan
 from synthmap.analysis.measured_classes import MeasuredClasses, make_classes
 from synthmap.analysis.read import PublishedPlan
 from synthmap.analysis.table import ODTable
+from synthmap.geography.canonical import canonical
 from synthmap.geography.distance import EARTH_KM
-from synthmap.geography.zones import Zones, canonical
+from synthmap.geography.zones import Zones
 
 KM = (0.0, 3.0, 12.0, 30.0, 500.0)  # of each zone from the first, along the equator
 CAP = 40_000

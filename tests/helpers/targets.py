@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 from uploads import SQUARE, kml, polygon, shapefile, written, zipped
 
 from synthmap.errors import QueryError
-from synthmap.geography.zones import canonical
+from synthmap.geography.canonical import canonical
 
 TOKENS = (
     b"", b"\0", b"\xff\xfe", b"\xef\xbb\xbf", b'"', b"'", b",", b";", b"\n", b"\r", b"-", b"1e999", b"NaN", b"-1",

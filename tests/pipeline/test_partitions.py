@@ -4,10 +4,13 @@ from pathlib import Path
 
 import daskcluster
 import polars as pl
+import pyarrow.parquet as pq
 import pytest
 from polars.testing import assert_frame_equal
 
 from pipelines.release import release
+from pipelines.tabulate import stretches
+from synthmap.errors import UnknownZoneError
 from synthmap.spec import read_spec
 
 SEED = 7
@@ -74,6 +77,44 @@ def test_the_order_of_rows_does_not_matter(seeded, expected, read_od, region, tm
     pl.read_parquet(region / "od.parquet").sample(fraction=1, shuffle=True, seed=1).write_parquet(tmp_path / "od.pq")
     table = seeded().tables[0].model_dump(exclude_none=True) | {"path": tmp_path / "od.pq"}
     assert_frame_equal(read_od(release(seeded(3, tables=[table]), scheduler="threads").path), expected)
+
+
+@pytest.fixture
+def in_row_groups(seeded, region, tmp_path):
+    """Return a spec whose table lies in row groups of ten rows, after rows were changed."""
+
+    def make(change=lambda frame: frame, **changes):
+        change(pl.read_parquet(region / "od.parquet")).write_parquet(tmp_path / "cut.parquet", row_group_size=10)
+        table = seeded().tables[0].model_dump(exclude_none=True) | {"path": tmp_path / "cut.parquet"}
+        return seeded(3, tables=[table], **changes)
+
+    return make
+
+
+def test_a_file_of_many_row_groups_is_read_side_by_side_into_the_same_table(in_row_groups, expected, read_od):
+    spec = in_row_groups()
+    cut = stretches(spec, 4)
+    assert [one.groups.start for one in cut][1:] == [one.groups.stop for one in cut][:-1]
+    assert len(cut) == 4
+    assert_frame_equal(read_od(release(spec, scheduler="threads").path), expected)
+
+
+def test_a_fault_is_told_for_the_whole_file_however_it_was_cut(in_row_groups):
+    wrong = pl.when(pl.int_range(pl.len()) % 100 == 0).then("nowhere-" + pl.int_range(pl.len()).cast(pl.String))
+    spec = in_row_groups(lambda frame: frame.with_columns(origin=wrong.otherwise("origin")))
+    number = sum(name.startswith("nowhere") for name in pl.read_parquet(spec.tables[0].path)["origin"])
+    assert number > 4
+    with pytest.raises(UnknownZoneError, match=f"{number} distinct ids are not: 'nowhere-0', "):
+        release(spec, scheduler="threads")
+
+
+def test_row_groups_without_rows_are_no_fault(in_row_groups, expected, read_od):
+    spec = in_row_groups()
+    whole = pq.read_table(spec.tables[0].path)
+    with pq.ParquetWriter(spec.tables[0].path, whole.schema) as writer:
+        for part in (whole.slice(0, 0), whole.slice(0, 7), whole.slice(0, 0), whole.slice(7)):
+            writer.write_table(part)
+    assert_frame_equal(read_od(release(spec, scheduler="threads").path), expected)
 
 
 def test_the_order_of_zones_does_not_matter(seeded, expected, read_od, region, tmp_path):

@@ -14,7 +14,7 @@ from synthmap.analysis.measured_classes import make_classes
 from synthmap.analysis.table import ODTable
 from synthmap.confidential.measurements import Measurement, measure
 from synthmap.confidential.noisy import add_noise, scale_of
-from synthmap.geography.zones import canonical
+from synthmap.geography.canonical import canonical
 
 CAP = 9_000  # metres: between the lengths below, so that it bites
 FALSE_ALARM = 1e-9

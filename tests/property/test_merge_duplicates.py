@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from synthmap.confidential.table import merge_duplicates
 from synthmap.errors import ConfidentialDataError
-from synthmap.geography.zones import canonical
+from synthmap.geography.canonical import canonical
 
 N_ZONES = 5
 ZONES = canonical(

@@ -6,8 +6,8 @@ import pyarrow as pa
 import pytest
 
 from synthmap import cli
+from synthmap.geography.canonical import canonical
 from synthmap.geography.region import make_region
-from synthmap.geography.zones import canonical
 
 
 @pytest.fixture(scope="session")

@@ -13,6 +13,7 @@ def line():
     """Four zones on a meridian, one degree apart, in two counties: a, b | c, d; elsewhere is rank 4."""
     return Zones(
         ids=pa.array(["a", "b", "c", "d"]),
+        by_id=np.arange(4, dtype=np.int32),
         longitude=np.zeros(4),
         latitude=np.arange(4.0),
         weight=np.array([1, 2, 3, 4]),

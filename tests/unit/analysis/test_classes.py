@@ -49,12 +49,14 @@ def test_by_density_has_thirds_of_the_destinations(lengths):
 def test_density_counts_workers_within_a_few_km():
     km = 1 / 111.195
     latitude = 50.0 + km * np.array([0.5, 1.5, 2.5, 30.5])
-    zones = Zones(pa.array(list("abcd")), np.full(4, 10.0), latitude, np.ones(4, int), (), (), "made-up")
+    zones = Zones(pa.array(list("abcd")), np.arange(4), np.full(4, 10.0), latitude, np.ones(4, int), (), (), "made-up")
     found = jobs_per_km2(np.arange(4, dtype=np.int32), np.array([100, 50, 25, 7]), zones)
     assert (found * 25).tolist() == pytest.approx([175, 175, 175, 7])
 
 
 def test_density_far_apart_on_a_parallel_is_separate():
-    zones = Zones(pa.array(["a", "b"]), np.array([10.0, 10.2]), np.full(2, 60.0), np.ones(2, int), (), (), "made-up")
+    zones = Zones(
+        pa.array(["a", "b"]), np.arange(2), np.array([10.0, 10.2]), np.full(2, 60.0), np.ones(2, int), (), (), ""
+    )
     assert jobs_per_km2(np.arange(2, dtype=np.int32), np.array([100, 50]), zones).tolist() == [4, 2]
     assert jobs_per_km2(np.zeros(0, np.int32), np.zeros(0, int), zones).size == 0

@@ -3,6 +3,7 @@
 import gzip
 import hashlib
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -163,17 +164,14 @@ def earlier(small_release):
 def three(line):
     import pyarrow as pa
 
-    from synthmap.geography.zones import Zones
-
-    return Zones(
-        **{
-            **vars(line),
-            "ids": pa.array(["01", "02", "03"]),
-            "longitude": np.zeros(3),
-            "latitude": np.arange(3.0),
-            "weight": np.ones(3, np.int64),
-            "parents": (pa.array(["x", "x", "y"]),),
-        }
+    return replace(
+        line,
+        ids=pa.array(["01", "02", "03"]),
+        longitude=np.zeros(3),
+        latitude=np.arange(3.0),
+        weight=np.ones(3, np.int64),
+        parents=(pa.array(["x", "x", "y"]),),
+        by_id=np.arange(3, dtype=np.int32),
     )
 
 

@@ -5,7 +5,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from synthmap.geography.zones import Zones, canonical
+from synthmap.geography.canonical import canonical
+from synthmap.geography.zones import Zones
 
 
 def zones_of(ids: list[str], vintage: str = "2010") -> Zones:

@@ -79,8 +79,8 @@ def test_the_heaviest_cell_is_split_next(town, here):
 
 
 def test_equally_heavy_cells_are_split_in_order():
+    from synthmap.geography.canonical import canonical
     from synthmap.geography.region import make_region
-    from synthmap.geography.zones import canonical
 
     square = make_region(
         canonical(

@@ -2,10 +2,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from synthmap.geography.canonical import canonical
 from synthmap.geography.distance_cells import split_by_distance
 from synthmap.geography.prior import NO_TABLE, PriorModel, prior_from
 from synthmap.geography.region import make_region, open_region, write_region
-from synthmap.geography.zones import canonical
 
 
 @pytest.mark.parametrize("levels", [0, 1, 4, 9])

@@ -3,7 +3,8 @@ import pyarrow as pa
 import pytest
 
 from synthmap.errors import GeographyError, UnknownZoneError
-from synthmap.geography.zones import Zones, canonical, hilbert
+from synthmap.geography.canonical import canonical, hilbert
+from synthmap.geography.zones import Zones
 
 SIDE = 32
 
@@ -123,3 +124,16 @@ def test_a_parent_in_two_coarser_parents_is_refused():
 
 def test_the_same_code_at_two_levels_is_no_fault():
     assert len(zones(["a", "b"], coarse=["1", "2"], fine=["1", "2"])) == 2
+
+
+def test_ids_are_found_whatever_their_order_script_and_gaps():
+    ids = ["z2", "z10", "é", "e", "路", "z", "Z", "elsewhere2", "0042"]
+    made = zones(ids)
+    asked = pa.array(["路", None, "z10", "nowhere", "", "é", "z10", "zz", "0042", "42", "Z"], pa.string())
+    found = made.find(asked)
+    assert found.dtype == np.int32
+    expected = [made.ids.to_pylist().index(i) if i in ids else -1 for i in asked.to_pylist()]
+    assert found.tolist() == expected
+    assert made.find(pa.array([], pa.string())).size == 0
+    assert made.find(pa.array([None, None], pa.string())).tolist() == [-1, -1]
+    assert made.ids.take(pa.array(made.by_id)).to_pylist() == sorted(ids)

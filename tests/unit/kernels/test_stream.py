@@ -1,16 +1,17 @@
 import numpy as np
+import pytest
 from cryptography.hazmat.primitives.ciphers import Cipher
 from cryptography.hazmat.primitives.ciphers.algorithms import AES256
-from cryptography.hazmat.primitives.ciphers.modes import ECB
+from cryptography.hazmat.primitives.ciphers.modes import CTR
 
 from synthmap.kernels.stream import Stream, secure_stream, seeded_stream
 
 
-def test_words_are_aes_of_destination_and_block():
+@pytest.mark.parametrize("destination", [0, 7, 2**63 + 11])
+def test_words_are_aes_in_counter_mode_from_the_destination_on(destination):
     stream = Stream(key=bytes(range(32)), private=False)
-    blocks = b"".join((7).to_bytes(8, "big") + block.to_bytes(8, "big") for block in range(3))
-    encryptor = Cipher(AES256(stream.key), ECB()).encryptor()  # noqa: S305
-    assert np.array_equal(stream.words(7, 6), np.frombuffer(encryptor.update(blocks), "<u8"))
+    encryptor = Cipher(AES256(stream.key), CTR(destination.to_bytes(8, "big") + bytes(8))).encryptor()
+    assert np.array_equal(stream.words(destination, 600), np.frombuffer(encryptor.update(bytes(4800)), "<u8"))
 
 
 def test_a_longer_stream_begins_with_the_shorter():
@@ -20,8 +21,10 @@ def test_a_longer_stream_begins_with_the_shorter():
 
 def test_a_batch_is_each_destination_s_own_stream():
     stream = seeded_stream(3)
-    words = stream.batch(np.array([9, 4]), np.array([3, 2]))
-    assert np.array_equal(words, np.concatenate([stream.words(9, 3), stream.words(4, 2)]))
+    counts = np.array([3, 2, 0, 1, 5])
+    words = stream.batch(np.array([9, 4, 2, 3, 8]), counts)
+    each = [stream.words(d, int(count)) for d, count in zip([9, 4, 2, 3, 8], counts, strict=True)]
+    assert np.array_equal(words, np.concatenate(each))
     assert stream.batch(np.array([], np.int64), np.array([], np.int64)).size == 0
 
 

@@ -6,7 +6,6 @@ from plansettings import plan_settings
 
 from synthmap.errors import PrivacyParameterError
 from synthmap.geography.region import make_region
-from synthmap.geography.zones import Zones
 from synthmap.kernels.stream import seeded_stream
 from synthmap.mechanism import dirichlet
 from synthmap.mechanism.dirichlet import loss, synthesize
@@ -72,7 +71,7 @@ def test_grouping_and_words_at_hand_change_nothing(town, world, monkeypatch):
 def test_with_little_noise_the_draw_follows_the_data(town, world):
     """At a huge ε and one cell an inhabited zone, synthetic workers live where workers live."""
     places, headcount, counts = world
-    town = make_region(Zones(**{**vars(town.zones), "weight": town.zones.weight + 1}))
+    town = make_region(replace(town.zones, weight=town.zones.weight + 1))
     settings = replace(SETTINGS, epsilon=30.0, cells=401)
     plan = plan_destinations(town, places, headcount, settings)
     table = synthesize(plan, counts, town, settings, seeded_stream(1))

@@ -5,11 +5,11 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
+from synthmap.geography.canonical import canonical
 from synthmap.geography.distance import great_circle_km
 from synthmap.geography.hierarchy import build_tree
 from synthmap.geography.prior import NO_TABLE, PriorModel, mass_below, prior_from
 from synthmap.geography.sphere import arc_km, unit_vectors
-from synthmap.geography.zones import canonical
 from synthmap.published import utility_bands
 from synthmap.published.expected import LENGTH_EDGES_KM
 from synthmap.published.places import Places
