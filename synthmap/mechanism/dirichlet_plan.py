@@ -18,7 +18,7 @@ from synthmap.privacy.calibration import Calibration, minimum_alpha
 
 LADDER = (1, 2, 4, 8, 16, 32, 64, 96, 128, 192, 256, 384, 512, 768, 1024, 1536, 2048)
 _HEAVIEST_PRIOR_SHARE = 0.98  # domains where the prior weighs more are next to never better than coarser ones
-_FIRST_LOOK = 2  # cells for each worker (and 32 more) that are looked at first; more only where those do best
+_FIRST_LOOK, _FURTHER_LOOK = 32, 4  # cells looked at first, and times as many where the most of them do best
 _TO_CELLS = 2**24  # more than cells can be
 _FEWEST_BY_DISTANCE = 16  # distance cells that stand beside those by prior mass have at least as many
 
@@ -94,18 +94,16 @@ def plan_destinations(
     asked, finest = _candidates(settings, len(region.zones) + 1)
     most = _most(settings, headcount, asked)
     model = model_of(settings, table)
-    first = most
+    look = most.copy()
     if settings.finest < 0 and not settings.cells:
-        first = np.minimum(most, asked[np.searchsorted(asked, _FIRST_LOOK * (headcount + 32), side="right") - 1])
-    plan = _best(region, model, destination, headcount, settings, asked, finest, first)
-    edge = np.flatnonzero((first < most) & (plan.cells_asked == first))
-    if not edge.size:
-        return plan
-    finer = _best(region, model, destination[edge], headcount[edge], settings, asked, finest, most[edge])
-    columns = {field.name: getattr(plan, field.name).copy() for field in fields(DirichletPlan)}
-    for name, column in columns.items():
-        column[edge] = getattr(finer, name)
-    return DirichletPlan(**columns)
+        look = np.minimum(most, _FIRST_LOOK)
+    plan = _best(region, model, destination, headcount, settings, asked, finest, look)
+    while (edge := np.flatnonzero((look < most) & (plan.cells_asked == look))).size:
+        look[edge] = np.minimum(most[edge], _FURTHER_LOOK * look[edge])
+        finer = _best(region, model, destination[edge], headcount[edge], settings, asked, finest, look[edge])
+        for field in fields(DirichletPlan):
+            getattr(plan, field.name)[edge] = getattr(finer, field.name)
+    return plan
 
 
 def _best(
