@@ -55,8 +55,8 @@ def collect(
 ) -> Path:
     """Return the directory to which the confidential counts and the public plan of a partition were written.
 
-    `tables` are the directories of the blocks of all stretches. `headcount` is that of the partition's places. Every pair occurs once
-    afterwards, by the spec's policy.
+    `tables` are the directories of the blocks of all stretches. `headcount` is that of the partition's places. Every
+    pair occurs once afterwards, by the spec's policy.
     """
     region_directory = fetch(region_directory, directory)
     region = open_region(region_directory)

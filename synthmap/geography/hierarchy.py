@@ -100,16 +100,25 @@ def slots(arrays: Sequence[NDArray[Any]]) -> tuple[NDArray[Any], ...]:
     return (*arrays, *[empty] * (LEVEL_SLOTS - len(arrays)))
 
 
+@compiled
 def _units(
     points: NDArray[np.float64], weight: NDArray[np.int64], starts: NDArray[np.int32]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return weighted mean points, shape (units, 3), and mean squared distances to them, km², of ranges of ranks."""
-    mass = weight + 1.0
-    total = np.add.reduceat(mass, starts[:-1])
-    mean = np.add.reduceat(points * mass[:, None], starts[:-1]) / total[:, None]
-    centre = mean / np.linalg.norm(mean, axis=1, keepdims=True)
-    off = points - np.repeat(centre, np.diff(starts), axis=0)
-    return centre, np.add.reduceat((off**2).sum(axis=1) * mass, starts[:-1]) / total * EARTH_KM**2
+    units = starts.size - 1
+    centre, spread = np.zeros((units, 3)), np.zeros(units)
+    for unit in range(units):
+        mass = 0.0
+        for rank in range(starts[unit], starts[unit + 1]):
+            mass += weight[rank] + 1.0
+            for axis in range(3):
+                centre[unit, axis] += points[rank, axis] * (weight[rank] + 1.0)
+        centre[unit] /= np.sqrt((centre[unit] ** 2).sum())
+        for rank in range(starts[unit], starts[unit + 1]):
+            for axis in range(3):
+                off = EARTH_KM * (points[rank, axis] - centre[unit, axis])
+                spread[unit] += off * off * (weight[rank] + 1.0) / mass
+    return centre, spread
 
 
 @compiled

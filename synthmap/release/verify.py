@@ -116,15 +116,14 @@ def _check_table(directory: Path, manifest: Manifest) -> tuple[int, int, int]:
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         checked = list(pool.map(lambda name: _check_part(directory / name, name, manifest, origins), parts))
     rows = sum(part_rows for part_rows, _ in checked)
-    totals = pa.concat_tables([total for part_rows, total in checked if part_rows] or [checked[0][1]]).combine_chunks()
+    totals = pa.concat_tables([part_totals for _, part_totals in checked])
     destination = totals["destination"].combine_chunks()
     rising = len(destination) < 2 or pc.all(pc.greater(destination[1:], destination[:-1])).as_py()
     need(rising, "parts must be in order of destinations")
     plan = pq.read_table(directory / "plan.parquet")
-    columns = {"destination": totals["destination"], "synthetic_size": totals["count_sum"]}
-    same = pa.table(columns).equals(plan.select(list(columns)).combine_chunks())
+    same = totals.equals(plan.select(totals.column_names))
     need(same, "each destination's synthetic workers must sum to its m(d)")
-    workers = pc.sum(totals["count_sum"]).as_py() or 0
+    workers = pc.sum(totals["synthetic_size"]).as_py() or 0
     need(workers == manifest.invariants.workers, "workers must be the manifest's total")
     need(len(destination) == manifest.invariants.destinations, "destinations must be the manifest's total")
     _check_promise(manifest, plan)
@@ -156,9 +155,8 @@ def _check_part(path: Path, name: str, manifest: Manifest, origins: pl.Series) -
     columns = ", ".join(f"{field.name} ({field.type})" for field in schema)
     need(table.schema.equals(schema), f"{name} must have the columns {columns}")
     need(not any(column.null_count for column in table.columns), f"{name}: no value may be missing")
-    summed = table.group_by("destination", use_threads=False).aggregate([("count", "sum")])
     if table.num_rows == 0:
-        return 0, summed
+        return 0, _totals(table)
     count = table["count"].to_numpy()
     need((count > 0).all(), f"{name}: every count must be above 0")
     if manifest.segments:
@@ -170,10 +168,20 @@ def _check_part(path: Path, name: str, manifest: Manifest, origins: pl.Series) -
         inside = (low >= 0).all() and (low <= count).all() and (count <= high).all()
         need(inside, f"{name}: low must be at least 0 and count lie between low and high")
     need(_all_in(table["origin"], origins), f"{name}: every origin must be a zone")
-    need(_all_in(summed["destination"], origins), f"{name}: every destination must be a zone")
+    need(_all_in(table["destination"], origins), f"{name}: every destination must be a zone")
     rising = _increasing(table["destination"].combine_chunks(), table["origin"].combine_chunks())
     need(rising, f"{name}: rows must be sorted by destination and origin, each pair once")
-    return table.num_rows, summed
+    return table.num_rows, _totals(table)
+
+
+def _totals(table: pa.Table) -> pa.Table:
+    """Return each destination's synthetic workers in a part, which is sorted."""
+    destination = table["destination"].combine_chunks()
+    first = np.ones(table.num_rows, np.bool_)
+    first[1:] = pc.not_equal(destination[1:], destination[:-1]).to_numpy(zero_copy_only=False)
+    start = np.flatnonzero(first)
+    workers = np.add.reduceat(table["count"].to_numpy(), start) if start.size else np.empty(0, np.int64)
+    return pa.table({"destination": destination.take(pa.array(start)), "synthetic_size": workers})
 
 
 def _all_in(ids: pa.ChunkedArray, known: pl.Series) -> bool:

@@ -23,6 +23,27 @@ from synthmap.spec import Spec, read_spec
 ROOT = Path(__file__).parents[2]
 DATA = Path(os.environ.get("SYNTHMAP_TEST_DATA", ROOT.parent / "shared" / "data"))
 RHODE_ISLAND, DISTRICT, LEEDS, MADE_UP = "rhode-island", "district-of-columbia", "leeds", "made-up"
+RHODE_ISLAND_WITH_AUX = """
+name = "rhode-island"
+outside = "elsewhere"
+[zones]
+path = "{data}/lodes7_ri_2019/ri_xwalk.csv.gz"
+vintage = "2010"
+[zones.weights]
+path = "{data}/us_ri_block_pop_2010/ri_2010_block_pop_vap.csv.gz"
+id = "GEOID"
+column = "vap"
+vintage = "2010"
+[[tables]]
+path = "{data}/lodes7_ri_2019/ri_od_main_JT00_2019.csv.gz"
+vintage = "2010"
+[[tables]]
+path = "{data}/lodes7_ri_2019/ri_od_aux_JT00_2019.csv.gz"
+vintage = "2010"
+[privacy]
+epsilon = 4.0
+delta = 1e-6
+"""
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,260 @@
+"""How near to the machine's limit the work is: ``python -m tests.benchmarks.speed [PART …]``.
+
+Ratios are taken side by side in one run, medians of several. Parts: ``kernel``, ``planning``, ``whole``, ``growth``,
+``workers``; ``large`` (20 million workers) and ``nation`` (130 million), which are run only where they are named.
+"""
+
+import argparse
+import os
+import platform
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import psutil
+import pyarrow.csv as pacsv
+import pyarrow.parquet as pq
+from distributed import LocalCluster
+from numpy.typing import NDArray
+
+from pipelines.release import release
+from synthmap.compiled import compiled
+from synthmap.confidential.sample import write_sample
+from synthmap.geography.read import read_zones
+from synthmap.geography.region import Region, make_region
+from synthmap.kernels.bounded import uniform_below
+from synthmap.kernels.stream import seeded_stream
+from synthmap.kernels.urn import draw
+from synthmap.mechanism.chosen import plan_destinations
+from synthmap.mechanism.plan import settings_of
+from synthmap.spec import Spec, read_spec
+from tests.benchmarks import worlds
+
+RUNS = 5
+SYNTHMAP = str(Path(sys.executable).with_name("synthmap"))
+
+
+def timed(work: Callable[[], object], runs: int = RUNS) -> float:
+    """Return the median seconds of `work`, after one run that is not counted."""
+    work()
+    found = []
+    for _ in range(runs):
+        began = time.perf_counter()
+        work()
+        found.append(time.perf_counter() - began)
+    return statistics.median(found)
+
+
+def sampled(directory: Path, workers: int, zones: int, destinations: int) -> Spec:
+    """Return the spec of a made-up region, written to `directory`."""
+    write_sample(directory, workers=workers, zones=zones, destinations=destinations, seed=1)
+    return read_spec(directory / "spec.toml")
+
+
+# kernel
+
+
+@compiled
+def _uniform(words: NDArray[np.uint64], out: NDArray[np.int64], bound: int) -> None:
+    reader = np.zeros(1, np.int64)
+    for i in range(out.size):
+        out[i] = uniform_below(words, reader, bound + i)
+
+
+@compiled
+def _urns(homes: NDArray[np.int64], size: int, cells: int, words: NDArray[np.uint64]) -> int:
+    none, start, keep = np.empty(0, np.int64), np.array([0, cells]), np.array([1 << 16])
+    reader = np.zeros(1, np.int64)
+    total = 0
+    for d in range(homes.size // size):
+        total += draw(homes[d * size : (d + 1) * size], size, cells, 3, 8, none, start, keep, words, reader)[0]
+    return total
+
+
+def kernel(_: Path) -> None:
+    """Draw 2 million workers of 10,000 destinations from 50,000 cells, in memory."""
+    size, destinations, cells = 200, 10_000, 50_000
+    rng = np.random.default_rng(1)
+    homes = np.sort(rng.integers(0, cells, (destinations, size)), axis=1).reshape(-1)
+    words, out = seeded_stream(1).words(0, 2 * homes.size), np.empty(homes.size, np.int64)
+    filled = timed(lambda: _uniform(words, out, 1_000_003))
+    drawn = timed(lambda: _urns(homes, size, cells, words))
+    fresh = timed(lambda: seeded_stream(1).batch(np.arange(destinations), np.full(destinations, 2 * size)))
+    some = 20  # destinations that numpy draws: each costs the same
+
+    def dense() -> None:
+        for d in range(some):
+            alpha = np.full(cells, 0.375)
+            np.add.at(alpha, homes[d * size : (d + 1) * size], 1.0)
+            rng.multinomial(size, rng.dirichlet(alpha))
+
+    numpy = timed(dense, 3) / some * destinations
+    print(
+        f"kernel: {homes.size:,} draws in {drawn:.3f} s, {filled / drawn:.0%} of the rate of filling an array with "
+        f"uniform bounded integers ({filled:.3f} s); words of the stream for both {fresh:.3f} s more; "
+        f"dirichlet + multinomial over the dense vector {numpy:.0f} s, {numpy / (drawn + fresh):.0f} times as long"
+    )
+
+
+# planning
+
+
+def _destinations(region: Region, number: int, headcount: int) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    ranks = np.linspace(0, len(region.zones) - 1, number).astype(np.int32)
+    return ranks, np.random.default_rng(1).geometric(1 / headcount, number).astype(np.int64)
+
+
+def planning(directory: Path) -> None:
+    """Plan 5,000 destinations of Rhode Island's zones, one core."""
+    if (worlds.DATA / "lodes7_ri_2019").is_dir():
+        spec = worlds.world(worlds.RHODE_ISLAND, directory).spec
+    else:
+        spec = sampled(directory / "planning", 200_000, 25_000, 5_000)
+    region = make_region(read_zones(spec.zones))
+    ranks, headcount = _destinations(region, 5_000, 56)
+    for cells in (100, "auto"):
+        settings = settings_of(spec.model_copy(update={"plan": spec.plan.model_copy(update={"cells": cells})}), region)
+        seconds = timed(lambda s=settings: plan_destinations(region, ranks, headcount, s))
+        print(
+            f"planning: {len(region.zones):,} zones, cells {cells}: {seconds / ranks.size * 1e6:.0f} µs a destination"
+        )
+
+
+# whole runs
+
+
+@contextmanager
+def warm(spec: Spec, workers: int) -> Iterator[Callable[[], float]]:
+    """Yield what releases `spec` on a cluster that has done so before, and returns the seconds it took."""
+    with LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address="127.0.0.1:0") as cluster:
+        run: Callable[[], float] = lambda: release(spec, scheduler=cluster.scheduler_address).seconds  # noqa: E731
+        run()
+        yield run
+
+
+def measured(arguments: list[str]) -> tuple[float, float]:
+    """Return seconds and peak memory (GB; shared pages counted once) of a `synthmap` command with all its children."""
+    began, peak = time.perf_counter(), 0
+    process = psutil.Popen([SYNTHMAP, *arguments], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    while process.poll() is None:
+        try:
+            family = [process, *process.children(recursive=True)]
+            peak = max(peak, sum(one.memory_full_info().pss for one in family))
+        except psutil.Error:
+            pass
+        time.sleep(0.2)
+    if process.returncode:
+        raise SystemExit(f"synthmap {' '.join(arguments)} failed")
+    return time.perf_counter() - began, peak / 1e9
+
+
+def whole(directory: Path) -> None:
+    """Release Rhode Island 2019, main and auxiliary jobs; or a made-up region of its size."""
+    if (worlds.DATA / "lodes7_ri_2019").is_dir():
+        spec_path = directory / "ri.toml"
+        spec_path.write_text(worlds.RHODE_ISLAND_WITH_AUX.format(data=worlds.DATA))
+        spec = read_spec(spec_path)
+    else:
+        spec = sampled(directory / "whole", 476_789, 25_181, 8_505)
+        spec_path = directory / "whole" / "spec.toml"
+    spec = spec.model_copy(update={"store": directory / "releases"})
+    with warm(spec, os.cpu_count() or 1) as run:
+        ours = statistics.median(run() for _ in range(RUNS))
+    newest = sorted((directory / "releases").iterdir())[-1]
+
+    def copied() -> None:
+        for table in spec.tables:
+            pq.read_table(table.path) if table.path.suffix == ".parquet" else pacsv.read_csv(table.path)
+        for source in [spec.zones.path, *([spec.zones.weights.path] if spec.zones.weights else [])]:
+            pq.read_table(source) if source.suffix == ".parquet" else pacsv.read_csv(source)
+        for path in newest.rglob("*.parquet"):
+            pq.write_table(table_of[path], directory / "copy.parquet", compression="zstd")
+
+    table_of = {path: pq.read_table(path) for path in newest.rglob("*.parquet")}
+    theirs = timed(copied)
+    process = [measured(["release", str(spec_path)]) for _ in range(3)]
+    print(
+        f"whole: {ours:.2f} s without start-up, {ours / theirs:.1f} times only reading the same files and writing the "
+        f"same tables with pyarrow ({theirs:.2f} s); as a process {statistics.median(s for s, _ in process):.1f} s, "
+        f"{max(gb for _, gb in process):.2f} GB; synthmap --help {timed(lambda: measured(['--help']), 3):.2f} s"
+    )
+
+
+def growth(directory: Path) -> None:
+    """Release regions of 10 times the workers, and of 10 times the zones with the same workers."""
+    sizes = {
+        "base": (1_000_000, 50_000, 10_000),
+        "workers × 10": (10_000_000, 50_000, 10_000),
+        "all × 10": (10_000_000, 500_000, 100_000),
+        "zones × 10": (1_000_000, 500_000, 10_000),
+    }
+    seconds, drawing = {}, {}
+    for name, size in sizes.items():
+        spec = sampled(directory / name, *size)
+        steps: dict[str, float] = {}
+
+        def progress(stage: str, done: int, total: int, steps: dict[str, float] = steps) -> None:
+            if done in (0, total):
+                steps[f"{stage} {'from' if done == 0 else 'to'}"] = time.perf_counter()
+
+        with LocalCluster(n_workers=os.cpu_count(), threads_per_worker=1, dashboard_address="127.0.0.1:0") as cluster:
+            address, runs, draws = cluster.scheduler_address, [], []
+            for _ in range(4):
+                runs.append(release(spec, scheduler=address, progress=progress).seconds)
+                draws.append(sum(steps[f"{one} to"] - steps[f"{one} from"] for one in ("plan", "draw")))
+        seconds[name], drawing[name] = statistics.median(runs[1:]), statistics.median(draws[1:])
+        print(
+            f"growth: {name} ({size[0]:,} workers, {size[1]:,} zones, {size[2]:,} destinations): {seconds[name]:.2f} s "
+            f"({seconds[name] / seconds['base']:.1f} times), planning and drawing {drawing[name]:.2f} s "
+            f"({drawing[name] / drawing['base']:.2f} times)"
+        )
+
+
+def workers(directory: Path) -> None:
+    """Release a region of 5 million workers with one Dask worker and with two."""
+    spec = sampled(directory / "workers", 5_000_000, 250_000, 50_000)
+    found = {}
+    for number in (1, 2):
+        with warm(spec, number) as run:
+            found[number] = statistics.median(run() for _ in range(3))
+    print(f"workers: one {found[1]:.1f} s, two {found[2]:.1f} s: {found[1] / found[2]:.2f} times")
+
+
+def _sized(directory: Path, size: list[str]) -> None:
+    subprocess.run([SYNTHMAP, "sample", str(directory), *size], check=True, stdout=subprocess.DEVNULL)
+    seconds, peak = measured(["release", str(directory / "spec.toml")])
+    print(f"{' '.join(size)}: whole process {seconds:.0f} s, {peak:.1f} GB")
+
+
+def large(directory: Path) -> None:
+    """Release 20 million workers, 1 million zones, 200,000 destinations."""
+    _sized(directory / "large", ["--workers", "20000000", "--zones", "1000000", "--destinations", "200000"])
+
+
+def nation(directory: Path) -> None:
+    """Release 130 million workers, 8 million zones, 4 million destinations."""
+    _sized(directory / "nation", ["--workers", "130000000", "--zones", "8000000", "--destinations", "4000000"])
+
+
+PARTS = {part.__name__: part for part in (kernel, planning, whole, growth, workers, large, nation)}
+USUAL = ("kernel", "planning", "whole", "growth", "workers")
+
+
+def main(arguments: list[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("parts", nargs="*", metavar="PART", help=", ".join(PARTS))
+    chosen = parser.parse_args(arguments).parts or USUAL
+    print(f"{platform.processor() or platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}")
+    for name in chosen:
+        with tempfile.TemporaryDirectory() as directory:
+            PARTS[name](Path(directory))
+
+
+if __name__ == "__main__":
+    main()
