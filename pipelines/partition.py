@@ -15,6 +15,7 @@ from pipelines.stage import attempt, stage
 from pipelines.tabulate import Stretch
 from synthmap.analysis.prior_table import open_prior_table
 from synthmap.confidential.table import merge_duplicates, one_row_a_worker
+from synthmap.geography.arrays import load
 from synthmap.geography.region import Region, open_region
 from synthmap.mechanism.chosen import mechanism_of, plan_destinations
 from synthmap.mechanism.plan import Plan, PlanSettings, settings_of
@@ -89,12 +90,12 @@ def _rows(blocks: Path, partition: Partition, region: Region) -> list[Rows]:
     """Return the rows of a partition in each block of a table, destinations as ranks."""
     rows = []
     for path in sorted(blocks.glob("*-destination.npy")):
-        block = str(path).removesuffix("-destination.npy")
-        place = np.load(path, mmap_mode="r")
+        block = path.with_name(path.name.removesuffix("-destination.npy"))
+        place = load(path, "r")
         low, high = np.searchsorted(place, [partition.first, partition.last])
         if low < high:
-            origin = np.load(f"{block}-origin.npy", mmap_mode="r")[low:high]
-            workers = np.load(f"{block}-workers.npy", mmap_mode="r")[low:high]
+            origin = load(block.with_name(f"{block.name}-origin.npy"), "r")[low:high]
+            workers = load(block.with_name(f"{block.name}-workers.npy"), "r")[low:high]
             rows.append((region.rank_of_position[place[low:high]], origin, workers))
     return rows
 
@@ -114,4 +115,4 @@ def read_plans(paths: Sequence[Path], settings: PlanSettings) -> Plan:
 
 def read_counts(path: Path) -> Counts:
     """Return the confidential counts in the directory of a partition."""
-    return Counts(*(np.load(path / f"{name}.npy") for name in ("first", "origin", "workers")))
+    return Counts(*(load(path / f"{name}.npy") for name in ("first", "origin", "workers")))

@@ -28,6 +28,7 @@ from synthmap.errors import (
     UnwritableError,
     VintageError,
 )
+from synthmap.geography.arrays import load
 from synthmap.geography.read import read_zones
 from synthmap.geography.region import Region, make_region, write_region
 from synthmap.mechanism.chosen import candidates, choose, mechanism_of
@@ -184,7 +185,7 @@ def _prepared(
         progress("zones", 1, 1)
         before_reading()
         tables = _read(client, spec, directory, progress)
-        headcount = np.sum([np.load(fetch(blocks / HEADCOUNT, directory)) for _, blocks in tables], axis=0)
+        headcount = np.sum([load(fetch(blocks / HEADCOUNT, directory)) for _, blocks in tables], axis=0)
         workers = int(headcount.sum())
         if workers == 0:
             raise ConfidentialDataError("the tables must hold at least one worker")

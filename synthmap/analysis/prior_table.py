@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from synthmap.errors import ConfigurationError, GeographyError, UnknownZoneError, VintageError
+from synthmap.geography.arrays import load
 from synthmap.geography.columns import column_names, is_csv, read_content
 from synthmap.geography.prior import NO_TABLE, PriorTable
 from synthmap.geography.zones import ELSEWHERE, Zones, unknown_message
@@ -207,5 +208,5 @@ def open_prior_table(directory: Path) -> tuple[PriorTable, PriorSource | None]:
     """Return what `write_prior_table` wrote, its arrays mapped from disk, copy on write."""
     if not (directory / _FILE).exists():
         return NO_TABLE, None
-    arrays = (np.load(directory / f"prior-{name}.npy", mmap_mode="c") for name in PriorTable._fields)
+    arrays = (load(directory / f"prior-{name}.npy") for name in PriorTable._fields)
     return PriorTable(*arrays), PriorSource.model_validate_json((directory / _FILE).read_bytes())

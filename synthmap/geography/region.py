@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from synthmap.geography.arrays import load
 from synthmap.geography.distance import unit_vectors
 from synthmap.geography.hierarchy import ZoneTree, build_tree, slots
 from synthmap.geography.zones import ELSEWHERE, Zones
@@ -102,11 +103,10 @@ def open_region(directory: Path) -> Region:
         shapes=column("shape") if "shape" in table.column_names else None,
     )
     start, stop, right, centre, radius, spread, cumulative = (
-        np.load(directory / f"tree-{name}.npy", mmap_mode="c") for name in _TREE_FIELDS
+        load(directory / f"tree-{name}.npy") for name in _TREE_FIELDS
     )
     each = {
-        name: slots([np.load(directory / f"{name}-{i}.npy", mmap_mode="c") for i in range(len(levels) + 1)])
-        for name in _LEVEL_FIELDS
+        name: slots([load(directory / f"{name}-{i}.npy") for i in range(len(levels) + 1)]) for name in _LEVEL_FIELDS
     }
     tree = ZoneTree(start, stop, right, centre, radius, spread, cumulative, **each)
     return Region(zones, tree)
