@@ -13,6 +13,28 @@ worker of one destination has another origin*, headcounts public. What the other
 
 Columns: worker-weighted mean absolute error of a destination's average commute (km); common part of commuters, tract to
 tract and tract to zone. Mean ± standard deviation over draws.
+
+Seen, 5 draws each, km and common part area to zone at ε = 1, 2, 4, 8.6 (deviations are below 3 % of the km):
+
+Leeds 2011                         ε = 1         2           4           8.6
+planned                          0.475 .842  0.189 .893  0.101 .909  0.083 .910
+histogram, means                 0.044 .961  0.024 .980  0.011 .993  0.003 .999
+geometric (OpenDP)               0.049 .958  0.026 .980  0.014 .993  0.004 .999
+stability histogram (OpenDP)     0.286 .897  0.175 .934  0.094 .962  0.026 .990
+inf-tda                          0.157 .843  0.083 .908  0.064 .947  0.057 .971
+ICDE 2008                        1.162 .751, the same at every ε
+prior alone 1.162 .740; no privacy, resampled 0.064 .937
+
+District of Columbia 2023
+planned                          0.364 .526  0.289 .552  0.243 .595  0.230 .700
+histogram, means                 0.363 .571  0.285 .658  0.191 .780  0.091 .941
+histogram, likeliest             0.491 .538  0.368 .645  0.244 .783  0.101 .946
+tract cells, one α               0.766 .533  0.601 .582  0.345 .651  0.229 .704
+geometric by tract (OpenDP)      0.501 .599  0.403 .735  0.308 .862  0.100 .972
+ICDE 2008                        0.540 .494, the same at every ε
+
+So noisy counts by tract, made to add up, keep more of the pairs than our reading, which gives better averages. The
+noise is the same; what the reading gives away is open.
 """
 
 import argparse

@@ -101,6 +101,7 @@ class World:
         privacy = {name: plan.pop(name) for name in ("epsilon", "delta") if name in plan}
         changed = {
             "store": directory,
+            "segments": None,  # nothing that is compared has any
             "privacy": self.spec.privacy.model_copy(update=privacy),
             "plan": self.spec.plan.model_copy(update=plan),
         }
