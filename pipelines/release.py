@@ -232,7 +232,7 @@ def _read(client: Client, spec: Spec, directory: Path, progress: Progress) -> li
         return list(zip(cut, _gather(tasks, "read", progress), strict=True))
 
     try:
-        return run(_STRETCHES * sum(client.nthreads().values()))
+        return run(_STRETCHES * max(1, sum(client.nthreads().values())))
     except (ConfidentialDataError, UnknownZoneError):
         return run(1)
 
