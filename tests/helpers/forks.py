@@ -185,10 +185,22 @@ def _carry_out(order: dict[str, Any], told: int) -> int:
     return status
 
 
+def _ranks_without_threads(zones: Any, ids: Any) -> Any:
+    """Do what `Zones.find` does without Polars, whose threads a fork would wait for in vain."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    place = pc.index_in(ids, zones.ids).fill_null(-1)
+    assert isinstance(place, pa.Int32Array)
+    return place.to_numpy()
+
+
 def warm(spec_path: Path) -> None:
     """Load all that a release needs, compiled code too, without starting a thread of Dask or Polars."""
     for name in LOADED:
         importlib.import_module(name)
+    from unittest import mock
+
     import numpy as np
 
     from pipelines.partition import Partition, collect
@@ -197,10 +209,11 @@ def warm(spec_path: Path) -> None:
     from synthmap.analysis.prior_table import read_prior_table, write_prior_table
     from synthmap.geography.read import read_zones
     from synthmap.geography.region import make_region, write_region
+    from synthmap.geography.zones import Zones
     from synthmap.spec import read_spec
 
     spec = read_spec(spec_path)
-    with tempfile.TemporaryDirectory() as name:
+    with tempfile.TemporaryDirectory() as name, mock.patch.object(Zones, "find", _ranks_without_threads):
         place = Path(name)
         region = make_region(read_zones(spec.zones))
         write_region(region, place)
@@ -209,6 +222,8 @@ def warm(spec_path: Path) -> None:
         table = tabulate(spec, whole, place, place)
         headcount = np.load(table / HEADCOUNT)
         draw(spec, collect(spec, Partition(0, headcount.size), [(whole, table)], headcount, place, place), place, place)
+    threads = {(one / "comm").read_text() for one in Path("/proc/self/task").iterdir()}
+    assert not any(name.startswith("polars-0") for name in threads), f"a fork of this process would hang: {threads}"
 
 
 def _serve(spec: Path) -> None:
