@@ -20,7 +20,7 @@ _CELLS_A_WORKER = 2  # and 32 more by prior mass: beyond, the units of a level a
 _GROUPS = 32  # neighbouring cells are read together, by that many groups
 _NOISY_GROUPS = 8  # groups with noisy counts of their own are fewer
 _GROUP_SHARE = 0.15  # of ε, where groups have noisy counts
-_PAIRS = 20.0  # how much the error of pairs counts beside that of commutes, both against the prior alone
+_PAIRS = 8.0  # how much the error of pairs counts beside that of commutes, both against the prior alone
 
 
 @dataclass(frozen=True)

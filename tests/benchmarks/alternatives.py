@@ -212,11 +212,16 @@ def _above(world: World) -> NDArray[np.int32]:
 
 
 def histogram(world: World, epsilon: float, delta: float, rng: np.random.Generator, place: Path) -> ODTable:
-    return world.released(place, epsilon=epsilon, delta=delta, mechanism="histogram")
+    return _histogram(world, epsilon, delta, place, "means")
 
 
 def histogram_agreement(world: World, epsilon: float, delta: float, rng: np.random.Generator, place: Path) -> ODTable:
-    return world.released(place, epsilon=epsilon, delta=delta, mechanism="histogram", reading="agreement")
+    return _histogram(world, epsilon, delta, place, "agreement")
+
+
+def _histogram(world: World, epsilon: float, delta: float, place: Path, reading: str) -> ODTable:
+    finest = None if world.level == "zone" else world.level
+    return world.released(place, epsilon=epsilon, delta=delta, mechanism="histogram", finest=finest, reading=reading)
 
 
 def synthmap_auto(world: World, epsilon: float, delta: float, rng: np.random.Generator, place: Path) -> ODTable:
