@@ -328,38 +328,35 @@ def _run(world: World, chosen: argparse.Namespace, directory: Path) -> None:
 
 
 def _plot(found: list[dict[str, object]], world: World, path: Path) -> None:
+    """Draw error and common part against ε; a method has the same look in every world, synthmap's a thick line."""
+    from matplotlib import colormaps
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(12, 5.5), layout="constrained")
+    figure = Figure(figsize=(12, 6.5), layout="constrained")
     FigureCanvasAgg(figure)
     axes = figure.subplots(1, 2)
-    for index, (axis, label) in enumerate(
-        zip(
-            axes,
-            ("error of a destination's average commute, km", "common part of commuters, area to area"),
-            strict=True,
-        )
-    ):
-        at = 0 if index == 0 else 2
+    titles = "error of a destination's average commute, km", "common part of commuters, area to area"
+    shades = colormaps["tab20"].colors
+    looks = {name: (shades[2 * i % 20 + i // 10], "osD^vP*X<>hd8"[i]) for i, name in enumerate(METHODS)}
+    for axis, label, at in zip(axes, titles, (0, 2), strict=True):
         for method in dict.fromkeys(row["method"] for row in found):
             rows = [row for row in found if row["method"] == method]
-            y, spread_ = [row["mean"][at] for row in rows], [row["deviation"][at] for row in rows]
+            y, deviation = [row["mean"][at] for row in rows], [row["deviation"][at] for row in rows]
             if method in CONSTANT:
-                axis.axhline(y[0], linestyle=":" if method == "prior alone" else "--", color="grey")
-                axis.annotate(
-                    method, (1, y[0]), xycoords=("axes fraction", "data"), ha="right", va="bottom", fontsize=8
-                )
-            else:
-                heavy = {"linewidth": 2.5} if method.startswith("synthmap") else {}
-                axis.errorbar([row["epsilon"] for row in rows], y, spread_, marker="o", label=method, **heavy)
+                axis.axhline(y[0], linestyle=":" if method == "prior alone" else "--", color="grey", label=method)
+                continue
+            colour, marker = looks[method]
+            width = 2.5 if method.startswith("synthmap") else 1.0
+            x = [row["epsilon"] for row in rows]
+            axis.errorbar(x, y, deviation, marker=marker, color=colour, linewidth=width, label=method)
         axis.set_xscale("log", base=2)
         ticks = sorted({row["epsilon"] for row in found})
         axis.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
         axis.set_xlabel("ε")
         axis.set_ylabel(label)
     axes[0].set_yscale("log")
-    axes[0].legend(fontsize=8)
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3, fontsize=8)
     figure.suptitle(f"{world.name}: error against ε")
     figure.savefig(path, dpi=120)
 
