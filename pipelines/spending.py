@@ -6,6 +6,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from pipelines.registry import registered_spec
 from pipelines.release import Released, release
 from pipelines.seal import Seal, check_goes_on, state_of
 from pipelines.unfinished import Unfinished, begun
@@ -54,6 +55,7 @@ class Spending:
         self._seen(lambda: read_account(self._catalog, self._dataset)).check(name, asked)
         self._files = [state_of(one.path) for one in self._spec.tables]
         content = self._seal.content(self._spec)
+        self._seal.refuse_others(self._dataset, content)
         paid = self._seen(lambda: spend(self._catalog, self._dataset, name, asked, content, job=self._job))
         self._seal.remember(paid)
 
@@ -92,6 +94,21 @@ def charge_of(spec: Spec) -> Charge:
     return charge(
         Kind.RELEASE, [part], adjacency=adjacency, rule=rule.value, max_jobs_per_worker=part[1],
     )  # fmt: skip
+
+
+def record(catalog: Catalog, registry: Path, dataset: str, name: str, asked: Charge) -> Account:
+    """Return the account of a dataset after a loss was recorded that another program than synthmap incurs on it.
+
+    Raises
+    ------
+    SynthmapError
+        As `Spending`; nothing was recorded then, and nothing may be drawn or shown.
+    """
+    find_dataset(catalog, dataset)
+    paying = Spending(catalog, registry, dataset, registered_spec(registry, dataset), asked=asked)
+    paying.before_reading(name)
+    paying.before_drawing(name)
+    return read_account(catalog, dataset)
 
 
 def release_and_pay(catalog: Catalog, registry: Path, dataset: str, spec: Spec, **options: Any) -> Released:

@@ -17,9 +17,12 @@ if TYPE_CHECKING:
     from pipelines.release import Released
     from synthmap.catalog.account import Account
     from synthmap.catalog.database import Catalog
+    from synthmap.catalog.entries import Charge, Kind
     from synthmap.spec import Spec
 
-app = typer.Typer(no_args_is_help=True, help="The ledger of privacy losses: budget, show, verify, export, refund.")
+app = typer.Typer(
+    no_args_is_help=True, help="The ledger of privacy losses: budget, show, verify, export, record, refund."
+)
 DatasetId = Annotated[str, typer.Argument(metavar="DATASET", help="Id of a registered dataset.")]
 SomeDataset = Annotated[str | None, typer.Argument(metavar="[DATASET]", show_default=False, help="[all]")]
 
@@ -108,6 +111,37 @@ def export(
 
 
 @app.command()
+def record(
+    dataset: DatasetId,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="What the loss is for; no other loss has it.")],
+    epsilon: Annotated[float, typer.Option(help="Natural-log ε of one time, for one job.")],
+    delta: Annotated[float, typer.Option(help="δ of one time, for one job.")] = 0.0,
+    kind: Annotated[str, typer.Option(help="query, implicates, segments, metrics or release.")] = "query",
+    times: Annotated[int, typer.Option(min=1, help="How often: R draws cost R times as much.")] = 1,
+    max_jobs_per_worker: Annotated[int, typer.Option(min=1, help="As in all losses of the dataset.")] = 1,
+    segments: Annotated[bool, typer.Option("--segments", help="It protects the segment of a job, too.")] = False,
+    registry: Registry = None,
+    store: Store = STORE,
+    database: Database = "",
+    as_json: AsJson = False,
+) -> None:
+    """Record a loss that another program incurs: an answered query, several draws, a table by segment.
+
+    Do so before the answer exists: what passes the budget is refused. It cannot be taken back.
+    """
+    if kind not in (known := [one.value for one in _spending()]):
+        raise ConfigurationError(f"kind ({kind}) must be one of {', '.join(known)}")
+    with opened(store, database) as catalog:
+        from pipelines.settings import worker_settings
+        from pipelines.spending import record as record_loss
+
+        asked = _loss(kind, times, max_jobs_per_worker, epsilon, delta, segments)
+        account = record_loss(catalog, worker_settings(registry=registry).registry, dataset, name, asked)
+        found = _summary(catalog, account)
+    show(found, as_json, "\n".join(_lines(found)))
+
+
+@app.command()
 def refund(
     dataset: DatasetId,
     release: Annotated[str, typer.Argument(metavar="RELEASE", help="Id under which the loss was recorded.")],
@@ -158,6 +192,29 @@ def refuse_unpaid(spec: "Spec", registry: Path | None) -> None:
                 f"--dataset {dataset} must be given: the tables hold jobs of that registered dataset, and all that is "
                 "released of them is recorded in its ledger"
             )
+
+
+def _spending() -> tuple["Kind", ...]:
+    from synthmap.catalog.entries import SPENDING
+
+    return SPENDING
+
+
+def _loss(kind: str, times: int, jobs: int, epsilon: float, delta: float, segments: bool) -> "Charge":
+    """Return a loss that was proved elsewhere; figures count as they were typed."""
+    from decimal import Decimal
+    from fractions import Fraction
+
+    from synthmap.catalog.entries import Adjacency, Kind, charge
+
+    for figure, value, most in (("epsilon", epsilon, 1e6), ("delta", delta, 1.0)):
+        if not 0 <= value <= most:
+            raise ConfigurationError(f"{figure} ({value:g}) must be at least 0 and at most {most:g}")
+    exact = [Fraction(Decimal(repr(value))) for value in (epsilon, delta)]
+    adjacency = Adjacency.ORIGIN_OR_SEGMENT if segments else Adjacency.ORIGIN
+    rule = "pure" if delta == 0 else "dp"
+    parts = [("table", times * jobs, exact[0], exact[1])]
+    return charge(Kind(kind), parts, adjacency=adjacency, rule=rule, max_jobs_per_worker=jobs)
 
 
 def _known(catalog: "Catalog") -> list[str]:

@@ -70,7 +70,12 @@ def test_a_release_is_paid_for_shown_verified_and_exported(region, one_object, o
         assert "where it was last written" in one_line("ledger", *words)
 
 
-def test_a_failure_before_the_drawing_is_refunded_and_changed_data_may_then_be_used(
+def one_of_origins(folder):
+    flows = pl.read_parquet(folder / "od.parquet").with_columns(pl.col("origin", "destination").cast(pl.String))
+    return flows.filter(~pl.col("origin").is_in(flows["destination"].unique().to_list()))["origin"][0]
+
+
+def test_a_failure_before_the_drawing_is_refunded_and_changed_zones_may_then_be_used(
     region, made, one_object, one_line, tmp_path
 ):
     own = tmp_path / "own"
@@ -78,13 +83,13 @@ def test_a_failure_before_the_drawing_is_refunded_and_changed_data_may_then_be_u
     for file in made.iterdir():
         (own / file.name).write_bytes(file.read_bytes())
     one_object("ledger", "budget", "ri", "--epsilon=4", "--delta=1e-6")
-    good = (own / "od.parquet").read_bytes()
-    pl.read_parquet(good).with_columns(pl.lit("nowhere").alias("origin")).write_parquet(own / "od.parquet")
+    good = (own / "zones.parquet").read_bytes()
+    pl.read_parquet(good).filter(pl.col("id") != one_of_origins(own)).write_parquet(own / "zones.parquet")
     assert "od.parquet" in one_line(*release(own))
     (found,) = one_object("ledger", "show")["datasets"]
     assert [one["kind"] for one in found["entries"]] == ["budget", "release", "refund"]
     assert found["spent"]["epsilon"] == 0
-    (own / "od.parquet").write_bytes(good)
+    (own / "zones.parquet").write_bytes(good)
     assert one_object(*release(own))["dataset"] == "ri"
 
 
@@ -122,6 +127,28 @@ def test_without_a_dataset_one_line_says_that_nobody_keeps_account(region, synth
     assert "no ledger keeps account" in err
 
 
+def test_what_others_incur_is_recorded_and_refused_beyond_the_budget(region, one_object, one_line, synthmap):
+    one_object("ledger", "budget", "ri", "--epsilon=2", "--delta=1e-6")
+    found = one_object("ledger", "record", "ri", "implicates-1", "--kind=implicates", "--epsilon=0.3", "--times=5")
+    assert [(one["kind"], one["name"]) for one in found["entries"]] == [
+        ("budget", ""), ("implicates", "implicates-1"), ("drawing", "implicates-1")]  # fmt: skip
+    assert (found["spent"]["epsilon"], found["left"]["epsilon"]) == (1.5, 0.5)
+    again = one_object("ledger", "record", "ri", "implicates-1", "--kind=implicates", "--epsilon=0.3", "--times=5")
+    assert again["head"] == found["head"]
+    assert "another name" in one_line("ledger", "record", "ri", "implicates-1", "--epsilon=0.1")
+    assert "at most what is left" in one_line("ledger", "record", "ri", "q", "--epsilon=0.4", "--times=2")
+    assert "nothing was drawn yet" in one_line("ledger", "refund", "ri", "implicates-1")
+    assert "query      q" in synthmap("ledger", "record", "ri", "q", "--epsilon=0.5", "--delta=1e-6")[1]
+    assert one_object("ledger", "verify")["verified"]
+
+
+def test_other_tables_than_the_dataset_s_are_not_released_on_its_budget(region, one_object, one_line, tmp_path):
+    one_object("ledger", "budget", "ri", "--epsilon=4", "--delta=1e-6")
+    write_sample(tmp_path / "other", workers=300, zones=60, destinations=10, seed=5)
+    assert "dataset (ri) was registered with" in one_line(*release(tmp_path / "other"))
+    assert len(one_object("ledger", "show")["datasets"][0]["entries"]) == 1
+
+
 WRONG = {
     "no dataset": ["ledger", "budget", "nobody", "--epsilon=1", "--delta=0"],
     "no figure": ["ledger", "budget", "ri", "--epsilon=1"],
@@ -130,6 +157,9 @@ WRONG = {
     "show of nobody": ["ledger", "show", "nobody"],
     "verify of nobody": ["ledger", "verify", "nobody"],
     "a path": ["ledger", "show", "../ri"],
+    "an unknown kind": ["ledger", "record", "ri", "x", "--kind=drawing", "--epsilon=1"],
+    "no loss": ["ledger", "record", "ri", "x", "--epsilon=nan"],
+    "a loss of nobody": ["ledger", "record", "nobody", "x", "--epsilon=1"],
     "refund of nothing": ["ledger", "refund", "ri", "x"],
     "against nothing": ["ledger", "verify", "--against=none"],
     "against something else": ["ledger", "verify", "--against=/etc/hostname"],
