@@ -104,20 +104,6 @@ class Seal:
         values["tables"][dataset] = list(content.tables)
         self._write(values)
 
-    def refuse_others(self, dataset: str, content: Content) -> None:
-        """Refuse jobs that a dataset was not registered with: its budget is not theirs.
-
-        Raises
-        ------
-        LedgerError
-        """
-        kept = self._read()["tables"].get(dataset)
-        if kept is not None and not set(content.tables) <= set(kept):
-            raise LedgerError(
-                f"tables must be those that dataset ({dataset}) was registered with; register others under an id of "
-                f"their own, or anew, if nothing was paid for yet: synthmap datasets add {dataset}"
-            )
-
     def dataset_of(self, content: Content, datasets: Iterable[str]) -> str | None:
         """Return which of some registered datasets holds some of the same jobs, if any does."""
         kept = self._read()["tables"]

@@ -6,20 +6,20 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from pipelines.registry import registered_spec
+from pipelines.registry import read_registry, registered_spec
 from pipelines.release import Released, release
 from pipelines.seal import Seal, check_goes_on, state_of
 from pipelines.unfinished import Unfinished, begun
 from synthmap.catalog.account import Account
 from synthmap.catalog.database import Catalog
 from synthmap.catalog.datasets import find_dataset
-from synthmap.catalog.entries import Adjacency, Charge, Kind, charge
+from synthmap.catalog.entries import Adjacency, Charge, Content, Kind, charge
 from synthmap.catalog.ledger import begin_drawing, read_account, refund, spend
 from synthmap.errors import ConfigurationError, LedgerError, SynthmapError
 from synthmap.mechanism.chosen import promised
 from synthmap.release.manifest import MANIFEST, Loss, read_manifest
 from synthmap.release.store import new_release_id, sweep_scratch, sweep_store, withdraw
-from synthmap.spec import Spec
+from synthmap.spec import Spec, read_spec
 
 
 class Spending:
@@ -42,7 +42,8 @@ class Spending:
         self, catalog: Catalog, registry: Path, dataset: str, spec: Spec, *, job: str | None = None,
         asked: Charge | None = None,
     ) -> None:  # fmt: skip
-        self._catalog, self._seal, self._dataset, self._spec, self._job = catalog, Seal(registry), dataset, spec, job
+        self._catalog, self._registry, self._dataset, self._spec, self._job = catalog, registry, dataset, spec, job
+        self._seal = Seal(registry)
         self._asked = asked
         self._files: list[tuple[object, ...]] = []
 
@@ -55,7 +56,7 @@ class Spending:
         self._seen(lambda: read_account(self._catalog, self._dataset)).check(name, asked)
         self._files = [state_of(one.path) for one in self._spec.tables]
         content = self._seal.content(self._spec)
-        self._seal.refuse_others(self._dataset, content)
+        self._refuse_others(content)
         paid = self._seen(lambda: spend(self._catalog, self._dataset, name, asked, content, job=self._job))
         self._seal.remember(paid)
 
@@ -66,6 +67,20 @@ class Spending:
                 f"tables of dataset ({self._dataset}) must not change while they are read; release it again"
             )
         self._seal.remember(self._seen(lambda: begin_drawing(self._catalog, self._dataset, name)))
+
+    def _refuse_others(self, content: Content) -> None:
+        """Let the first loss of a dataset be of the tables it is registered with; those after it are held to the first.
+
+        A spec may name other files than the registered one, where a command was given it.
+        """
+        place = read_registry(self._registry).get(self._dataset)
+        if place is None or self._job is not None or read_account(self._catalog, self._dataset).content is not None:
+            return
+        if not set(content.tables) <= set(self._seal.content(read_spec(place)).tables):
+            raise LedgerError(
+                f"tables must be those of dataset ({self._dataset}), which the registered spec names; register others "
+                "under an id of their own"
+            )
 
     def _seen(self, read: Callable[[], Account]) -> Account:
         """Return an account that goes on from where workers have seen it."""
