@@ -48,7 +48,7 @@ def wait_for(seen, process):
 
 MOMENTS = {
     "the scratch directory is there": "scratch/synthmap-scratch-*",
-    "the region is written": "scratch/*/tree-*.npy",
+    "the region is written": "scratch/*/region/tree-*.npy",
     "the table is read": "scratch/*/table-*/*.npy",
     "a plan is made": "scratch/*/partition-*/plan.parquet",
     "the release is begun": "store/.partial-*",
