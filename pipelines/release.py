@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from distributed import Client, Future, as_completed
+from distributed import Client, Future, as_completed, wait
 from distributed.deploy import Cluster
 
 from pipelines.cluster import connect
@@ -229,6 +229,7 @@ def _read(client: Client, spec: Spec, directory: Path, progress: Progress) -> li
     def run(of: int) -> list[tuple[Stretch, Path]]:
         cut = [Stretch(table, part, of) for table in range(len(spec.tables)) for part in range(of)]
         tasks = [client.submit(tabulate, spec, stretch, directory / _REGION, directory, pure=False) for stretch in cut]
+        wait(tasks)  # all of them, so that progress does not tell where in a table a fault is
         return list(zip(cut, _gather(tasks, "read", progress), strict=True))
 
     try:

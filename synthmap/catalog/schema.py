@@ -2,14 +2,14 @@
 
 import sqlite3
 import time
+from typing import TYPE_CHECKING
 
-from alembic import command
-from alembic.config import Config
-from alembic.runtime.migration import MigrationContext
-from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, Engine, text
 
 from synthmap.errors import CatalogError
+
+if TYPE_CHECKING:
+    from alembic.script import ScriptDirectory
 
 _LOCK = 5_713_046_221_907  # any number that no other program takes for its advisory locks in the same database
 _ATTEMPTS = 100
@@ -28,6 +28,10 @@ def upgrade(engine: Engine) -> None:
     CatalogError
         If a newer synthmap made them.
     """
+    from alembic import command
+    from alembic.config import Config
+    from alembic.script import ScriptDirectory
+
     config = Config()
     config.set_main_option("script_location", "synthmap.catalog:migrations")
     if engine.dialect.name == "sqlite":
@@ -40,8 +44,10 @@ def upgrade(engine: Engine) -> None:
             command.upgrade(config, "head")
 
 
-def _is_old(connection: Connection, known: ScriptDirectory) -> bool:
+def _is_old(connection: Connection, known: "ScriptDirectory") -> bool:
     """Return whether migrations are to be run; raise if a newer program ran its own."""
+    from alembic.runtime.migration import MigrationContext
+
     (found,) = MigrationContext.configure(connection).get_current_heads() or (None,)
     if found is not None and found not in {script.revision for script in known.walk_revisions()}:
         raise CatalogError(

@@ -1,4 +1,7 @@
-"""Columns, and geometries, of the public files people have: CSV, Parquet, GIS layers. Ids stay text."""
+"""Columns, and geometries, of the public files people have: CSV, Parquet, GIS layers. Ids stay text.
+
+The libraries of GIS are imported where a file needs them: they take as long to load as a small release to make.
+"""
 
 import csv
 import gzip
@@ -8,14 +11,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-import geopandas as gpd
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
-import pyogrio
-import pyproj
-import shapely
 from numpy.typing import NDArray
 
 from synthmap.errors import GeographyError
@@ -40,17 +39,30 @@ def is_parquet(path: Path) -> bool:
     return path.suffix.lower() in (".parquet", ".geoparquet")
 
 
+_FAULTS = (OSError, EOFError, ValueError, zlib.error, csv.Error, pa.ArrowException)
+
+
+def _faults_of_gis() -> tuple[type[Exception], ...]:
+    import pyogrio.errors
+    import pyproj.exceptions
+    import shapely
+
+    return (
+        pyogrio.errors.DataSourceError,
+        pyogrio.errors.DataLayerError,
+        shapely.GEOSException,
+        pyproj.exceptions.ProjError,
+    )
+
+
 @contextmanager
 def readable(path: Path) -> Iterator[None]:
     """Turn every fault of a reading library into one error that names the file."""
-    faults = (
-        OSError, EOFError, ValueError, zlib.error, csv.Error, pa.ArrowException,
-        pyogrio.errors.DataSourceError, pyogrio.errors.DataLayerError, shapely.GEOSException,
-        pyproj.exceptions.ProjError,
-    )  # fmt: skip
     try:
         yield
-    except faults as fault:
+    except Exception as fault:
+        if not isinstance(fault, _FAULTS + _faults_of_gis()):
+            raise
         reason = str(fault).strip().split("\n")[0]
         raise GeographyError(
             f"{path} must be a readable file in the format of its ending, text in UTF-8: {reason}"
@@ -66,6 +78,8 @@ def column_names(path: Path, layer: str | None) -> list[str]:
             return _csv_header(path)
         if is_parquet(path):
             return [str(name) for name in pq.read_schema(path).names]
+        import pyogrio
+
         layers = [str(name) for name in pyogrio.list_layers(path)[:, 0]]
         if layer is None and len(layers) > 1:
             raise GeographyError(f"{path} must have one layer; name one as zones.layer: {', '.join(layers)}")
@@ -122,12 +136,17 @@ def _parquet(path: Path, columns: list[str], *, geometry: bool) -> Content:
     table = pq.read_table(path, columns=columns, partitioning=None)
     if not geometry or b"geo" not in (pq.read_schema(path).metadata or {}):
         return Content(table)
+    import geopandas as gpd
+
     points = gpd.read_parquet(path).geometry
     return Content(table, points.to_numpy(), points.crs)
 
 
 def _layer(path: Path, layer: str | None, columns: list[str], *, geometry: bool) -> Content:
     """Return columns, and perhaps geometries, of a GIS layer."""
+    import pyogrio
+    import shapely
+
     meta, table = pyogrio.read_arrow(path, layer=layer, columns=columns, read_geometry=geometry)
     name = meta["geometry_name"] or "wkb_geometry"
     if not geometry or name not in table.column_names:

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from synthmap.errors import GeographyError, VintageError
 from synthmap.geography.canonical import canonical
 from synthmap.geography.columns import column_names, is_csv, read_content
-from synthmap.geography.shapes import points_inside, polygons
 from synthmap.geography.zones import Zones, some_of
 from synthmap.spec import Weights, ZonesSpec
 
@@ -93,6 +92,8 @@ def read_zones(spec: ZonesSpec) -> Zones:
         parents = _without_nines(parents)
     shapes = _joined_shapes(spec, ids)
     if layout.coordinates is None:
+        from synthmap.geography.shapes import points_inside, polygons
+
         longitude, latitude = points_inside(spec.path, ids, content)
         shapes = shapes or polygons(spec.path, ids, content)
     else:
@@ -187,6 +188,8 @@ def _joined_shapes(spec: ZonesSpec, ids: pa.StringArray) -> pa.Array | None:
     found = read_content(path, spec.shapes.layer, column_names(path, spec.shapes.layer), [name], geometry=True)
     place = _places(path, _text(path, found.table, name), name, ids, "a shape")
     shapes = None if found.geometry is None else found.geometry[place.to_numpy()]
+    from synthmap.geography.shapes import polygons
+
     return polygons(path, ids, replace(found, geometry=shapes))
 
 

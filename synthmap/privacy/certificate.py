@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
 
 from synthmap.compiled import compiled
 from synthmap.privacy.dropping import dropping_factors
@@ -35,14 +34,16 @@ def kept_cells(cells: int, keep: float) -> KeptCells:
     others = cells - 1
     if keep >= 1.0 or others == 0:
         return KeptCells(np.array([float(others)]), np.array([1.0]))
+    from scipy.stats import binom  # takes longer to load than a small release to make, and few are made with dropping
+
     if others < 24:
         number = np.arange(others + 1, dtype=np.float64)
-        return KeptCells(number, stats.binom.pmf(number, others, keep) * (1 + 1e-12))
+        return KeptCells(number, binom.pmf(number, others, keep) * (1 + 1e-12))
     spread = np.array([-12, -9, -7.5, -6.5, -6, -5.5, -5, -4.5, -4, -3.5, -3, -2.5, -2, -1.5, -1, -0.5])
     edges = others * keep + np.append(spread, [0.0, 0.5, 1, 2]) * math.sqrt(others * keep * (1 - keep))
     edges = np.unique(np.clip(np.floor(edges), 0, others))
     number = np.append(0.0, edges).astype(np.float64)
-    below = np.append(0.0, stats.binom.cdf(edges - 1, others, keep))
+    below = np.append(0.0, binom.cdf(edges - 1, others, keep))
     probability = np.diff(np.append(below, 1.0))
     return KeptCells(number, probability * (1 + 1e-9) + 1e-300)
 

@@ -97,6 +97,13 @@ def test_these_tests_would_notice():
     assert of(PRODUCING, loaded("import pipelines.release")) != []
 
 
+def test_what_a_small_release_does_without_is_not_loaded_before_it():
+    """Each takes as long to load as a small release to make, in every process of a run."""
+    for module in ("pipelines.release", "pipelines.registry"):
+        slow = ("scipy.stats", "alembic", "geopandas", "pyogrio", "pyproj", "shapely", "matplotlib")
+        assert of(slow, loaded(f"import {module}")) == []
+
+
 @pytest.fixture(scope="module")
 def targets(repository):
     """Return the instructions of each stage of the Dockerfile, those of its bases first."""
