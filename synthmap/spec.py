@@ -151,7 +151,7 @@ class PriorSpec(_Section):
     power: float = Field(default=2.5, ge=0, le=20)
     elsewhere_share: float | None = Field(default=None, ge=0, le=0.9)
     strength: float = Field(default=5.0, gt=0, allow_inf_nan=False)
-    strength_inside: float = Field(default=240.0, gt=0, allow_inf_nan=False)
+    strength_inside: float = Field(default=400.0, gt=0, allow_inf_nan=False)
     release: Path | None = None
     table: PriorTableSpec | None = None
     mixing: float = Field(default=0.9, gt=0, le=0.95)

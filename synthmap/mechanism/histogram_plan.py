@@ -17,7 +17,7 @@ from synthmap.privacy.histogram import UNITS, histogram_epsilon, minimum_units
 _BY_MASS = (8, 16, 32, 64, 128, 256, 512, 1024)
 _MOST_UNITS = 2048  # of a level, for all of them to be cells
 _CELLS_A_WORKER = 2  # and 32 more by prior mass: beyond, the units of a level are better cells
-_GROUPS = 32  # neighbouring cells are read together, by that many groups
+_GROUPS = 48  # neighbouring cells are read together, by that many groups
 _NOISY_GROUPS = 8  # groups with noisy counts of their own are fewer
 _GROUP_SHARE = 0.15  # of ε, where groups have noisy counts
 _PAIRS = 8.0  # how much the error of pairs counts beside that of commutes, both against the prior alone

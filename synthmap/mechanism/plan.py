@@ -68,7 +68,7 @@ class PlanSettings:
     either: bool = False
     mechanism: str = "dirichlet"
     agreement: bool = False
-    strength_inside: float = 240.0
+    strength_inside: float = 400.0
 
 
 @dataclass(frozen=True)

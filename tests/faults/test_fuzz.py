@@ -10,7 +10,7 @@ TARGETS = [
     "upload.zip", "upload shape.shp", "upload shape.dbf", "upload shape.prj", "tile address", "filter text",
     "filter json", "bbox", "cursor", "key",
 ]  # fmt: skip
-EXAMPLES = 300
+EXAMPLES = 120
 
 
 def test_every_reader_refuses_changed_files_as_it_should(repository):
