@@ -4,13 +4,14 @@ import sqlite3
 import time
 from typing import TYPE_CHECKING
 
-from sqlalchemy import Connection, Engine, text
+from sqlalchemy import Connection, Engine, inspect, text
 
 from synthmap.errors import CatalogError
 
 if TYPE_CHECKING:
     from alembic.script import ScriptDirectory
 
+HEAD = "0002"  # of the migrations in this package
 _LOCK = 5_713_046_221_907  # any number that no other program takes for its advisory locks in the same database
 _ATTEMPTS = 100
 
@@ -28,20 +29,30 @@ def upgrade(engine: Engine) -> None:
     CatalogError
         If a newer synthmap made them.
     """
+    if engine.dialect.name == "sqlite":
+        _keep_a_log_for_readers(engine)
+    if _found(engine) == [HEAD]:
+        return  # Alembic takes half a second to load, in every process
     from alembic import command
     from alembic.config import Config
     from alembic.script import ScriptDirectory
 
     config = Config()
     config.set_main_option("script_location", "synthmap.catalog:migrations")
-    if engine.dialect.name == "sqlite":
-        _keep_a_log_for_readers(engine)
     with engine.begin() as connection:  # SQLite: BEGIN IMMEDIATE, so one process at a time comes in here
         if connection.dialect.name == "postgresql":
             connection.execute(text(f"select pg_advisory_xact_lock({_LOCK})"))
         if _is_old(connection, ScriptDirectory.from_config(config)):
             config.attributes["connection"] = connection
             command.upgrade(config, "head")
+
+
+def _found(engine: Engine) -> list[str]:
+    """Return the versions that the tables say they have; none where there are no tables."""
+    with engine.connect() as connection:
+        if not inspect(connection).has_table("alembic_version"):
+            return []
+        return list(connection.scalars(text("select version_num from alembic_version")))
 
 
 def _is_old(connection: Connection, known: "ScriptDirectory") -> bool:

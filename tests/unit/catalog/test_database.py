@@ -14,6 +14,7 @@ from sqlalchemy import create_engine, inspect, text
 
 from synthmap.catalog.database import Catalog, default_url, open_catalog
 from synthmap.catalog.jobs import list_jobs, submit
+from synthmap.catalog.schema import HEAD
 from synthmap.catalog.tables import Base
 from synthmap.errors import CatalogError, ConfigurationError
 
@@ -25,6 +26,13 @@ def test_migrations_make_the_tables_of_the_models(catalog):
     with catalog.engine.connect() as connection:
         assert compare_metadata(MigrationContext.configure(connection), Base.metadata) == []
     assert catalog.answers()
+
+
+def test_a_catalog_of_this_version_is_opened_without_alembic(catalog, database):
+    with catalog.engine.connect() as connection:
+        assert MigrationContext.configure(connection).get_current_revision() == HEAD
+    code = f"import sys; from synthmap.catalog.database import open_catalog; open_catalog({database!r})"
+    subprocess.run([sys.executable, "-c", f"{code}; assert 'alembic' not in sys.modules"], check=True)
 
 
 def test_opening_again_keeps_everything(catalog, database):
