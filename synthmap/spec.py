@@ -89,13 +89,14 @@ class PrivacySpec(_Section):
     """What is promised, for one job at one destination.
 
     δ may be left out where nothing takes it: under the rule "pure", and with the mechanism "histogram", which knows no
-    other rule. There it is not used.
+    other rule but for Gaussian noise, which knows "adp" only. There it is not used.
     """
 
     epsilon: float = Field(gt=0, le=700, strict=True)
     delta: float = Field(
         default=0.0, ge=0, lt=1, strict=True,
-        description='Needed unless rule is "pure" or plan.mechanism "histogram": these take none, whatever it says.',
+        description='Needed unless rule is "pure" or plan.mechanism "histogram": these take none, whatever it says. '
+        'Needed for plan.noise = "gaussian".',
     )  # fmt: skip
     rule: Rule = Rule.PDP
     max_jobs_per_worker: int = Field(default=1, ge=1, le=100)
@@ -104,8 +105,8 @@ class PrivacySpec(_Section):
 class PlanSpec(_Section):
     """How the origins seen from a destination are coarsened, and how empty cells are dropped.
 
-    The mechanism "histogram" drops none; `reading` is how it makes a table of noisy counts. With "auto" each of the two
-    takes what is its own.
+    The mechanism "histogram" drops none; `noise` is what it adds to counts, `reading` how a table is made of them. With
+    "auto" each of the two takes what is its own.
     """
 
     mechanism: Literal["dirichlet", "histogram", "auto"] = "dirichlet"
@@ -115,6 +116,7 @@ class PlanSpec(_Section):
     keep: Annotated[float, Field(gt=0, le=1)] | Literal["prior", "auto"] = 1.0
     keep_floor: float = Field(default=0.5, gt=0, le=1)
     reading: Literal["means", "agreement"] = "means"
+    noise: Literal["geometric", "gaussian"] = "geometric"
 
     @model_validator(mode="after")
     def _of_the_mechanism(self) -> Self:
@@ -124,6 +126,8 @@ class PlanSpec(_Section):
             raise ValueError('keep_floor is for keep = "prior"')
         if self.mechanism == "dirichlet" and self.reading != "means":
             raise ValueError('reading is for mechanism = "histogram" or "auto"')
+        if self.mechanism != "histogram" and self.noise != "geometric":
+            raise ValueError('noise is for mechanism = "histogram"')
         return self
 
 
@@ -202,7 +206,14 @@ class Spec(_Section):
     def _consistent(self) -> Self:
         if self.outside == "refuse" and self.prior.elsewhere_share:
             raise ValueError('prior.elsewhere_share must be left out unless outside = "elsewhere"')
-        noisy = self.plan.mechanism == "histogram"
+        gaussian = self.plan.noise == "gaussian"
+        noisy = self.plan.mechanism == "histogram" and not gaussian
+        if gaussian and "rule" in self.privacy.model_fields_set and self.privacy.rule is not Rule.ADP:
+            raise ValueError(f'privacy.rule ({self.privacy.rule}) must be "adp" where plan.noise is "gaussian"')
+        if gaussian and self.privacy.delta < 1e-11:
+            raise ValueError(
+                f'privacy.delta ({self.privacy.delta:g}) must be 1e-11 or more for plan.noise = "gaussian"'
+            )
         if noisy and "rule" in self.privacy.model_fields_set and self.privacy.rule is not Rule.PURE:
             raise ValueError(
                 f'privacy.rule ({self.privacy.rule}) must be left out or "pure" where plan.mechanism is '

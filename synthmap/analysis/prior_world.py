@@ -22,7 +22,9 @@ from synthmap.geography.zones import Zones
 from synthmap.kernels.bounded import KEEP_UNITS
 from synthmap.kernels.destination import synthesize_many
 from synthmap.kernels.histogram import nest, publish_many
+from synthmap.kernels.noise import GEOMETRIC, law_of
 from synthmap.kernels.stream import draw_all, seeded_stream
+from synthmap.privacy.gaussian import gaussian_tails
 from synthmap.release.manifest import Manifest
 
 _RESAMPLING = ("cells_asked", "cells", "size", "alpha_numerator", "alpha_denominator", "keep_units", "finest")
@@ -139,8 +141,10 @@ def _run(
     else:
         parameters = _parameters(plan, part, _NOISE)
         read = setting.strength_inside, setting.agreement
-        draw = partial(publish_many, first_row, origin, counts, *public, parameters, *read)
-        budget = 4 * (size + segments * plan.cells[part]) + 64
+        gaussian = int(plan.gaussian_units[part].max())
+        law = law_of(gaussian_tails(gaussian)) if gaussian else GEOMETRIC
+        draw = partial(publish_many, first_row, origin, counts, *public, parameters, law, *read)
+        budget = 4 * (size + segments * plan.cells[part]) + 128
         outputs = keys, np.empty((keys.size, 2), np.int32)
     status = draw_all(seeded_stream(seed), plan.destination[part], budget, draw, *outputs)
     return None if (status == 2).any() else (keys // segments).astype(np.int32)

@@ -17,7 +17,7 @@ from synthmap.release.manifest import Manifest
 _TABLE = ["origin", "destination", "count"]
 _OF_ONE_MECHANISM = {
     "alpha_numerator": 0, "alpha_denominator": 1, "keep_units": 2**16,
-    "groups_asked": 1, "groups": 1, "noise_units": 0, "group_noise_units": 0,
+    "groups_asked": 1, "groups": 1, "noise_units": 0, "group_noise_units": 0, "gaussian_units": 0,
 }  # fmt: skip
 
 
@@ -41,8 +41,8 @@ class PublishedPlan:
         Coarsening: −1 by prior mass, else by distance down to this level.
     alpha_numerator, alpha_denominator, keep_units : ndarray of int64
         Of Dirichlet resampling: α of a cell and segment, workers; smallest keep probability in 1/2^16. Else 0, 1, 2^16.
-    groups_asked, groups, noise_units, group_noise_units : ndarray of int64
-        Of the histogram, see `synthmap.mechanism.histogram_plan`. Else 1, 1, 0, 0.
+    groups_asked, groups, noise_units, group_noise_units, gaussian_units : ndarray of int64
+        Of the histogram, see `synthmap.mechanism.histogram_plan`. Else 1, 1, 0, 0, 0.
     """
 
     destination: NDArray[np.int32]
@@ -60,11 +60,12 @@ class PublishedPlan:
     groups: NDArray[np.int64]
     noise_units: NDArray[np.int64]
     group_noise_units: NDArray[np.int64]
+    gaussian_units: NDArray[np.int64]
 
     @property
     def resampled(self) -> bool:
         """Whether real counts were resampled, as Dirichlet resampling does; else noise was added to them."""
-        return not self.noise_units.any()
+        return not (self.noise_units.any() or self.gaussian_units.any())
 
     def mass(self, segments: int) -> NDArray[np.float64]:
         """Return A = Σα over cells and segments, workers."""

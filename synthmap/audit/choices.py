@@ -204,6 +204,9 @@ def _histogram(choices: Choices) -> Callable[..., SyntheticCounts]:
     signed = rebuilt(noise.two_sided, uniform_below=choices.uniform_below, geometric=geometric)
     add_noise = rebuilt(
         noise.add_noise,
+        uniform_below=choices.uniform_below,
+        gaussian=rebuilt(noise.gaussian, uniform_below=choices.uniform_below, reach=rebuilt(noise.reach)),
+        reach=rebuilt(noise.reach),
         binomial=choices.binomial,
         free_cell=choices.free_cell,
         geometric=geometric,

@@ -5,10 +5,12 @@ from dataclasses import replace
 from synthmap.audit import broken_histogram as broken
 from synthmap.audit.mechanism import Mechanism
 from synthmap.audit.worlds import SETTINGS, Table, World, four_zones, twelve_zones, two_zones
+from synthmap.privacy.rule import Rule
 
 _NOISY = replace(SETTINGS, mechanism="histogram")
 _EVERY_ZONE = replace(_NOISY, elsewhere_share=0.0, cells=2)
 _LIKELIEST = replace(_NOISY, agreement=True)  # such a table shows more of the counts than one of means
+_GAUSSIAN = replace(_LIKELIEST, gaussian=True, rule=Rule.ADP, cells=2)
 
 
 def exact_worlds() -> list[World]:
@@ -23,6 +25,10 @@ def exact_worlds() -> list[World]:
         World("noisy counts by distance, 1 worker", four, (0,), (1,), replace(_LIKELIEST, finest=1, cells=4)),
         World("noisy counts, two segments", two, (0,), (1,), replace(_LIKELIEST, segments=2, cells=2)),
         World("noisy counts, two destinations", two, (0, 1), (1, 1), replace(_LIKELIEST, cells=2)),
+        World("Gaussian noise, 1 worker", four, (0,), (1,), replace(_GAUSSIAN, cells=3)),
+        World("Gaussian noise, posterior means, 2 workers", two, (0,), (2,), replace(_GAUSSIAN, agreement=False)),
+        World("Gaussian noise, 3 workers", two, (0,), (3,), replace(_GAUSSIAN, elsewhere_share=0.0)),
+        World("Gaussian noise, two segments", two, (0,), (1,), replace(_GAUSSIAN, segments=2)),
     ]
 
 
@@ -31,11 +37,14 @@ def exact_controls() -> list[tuple[World, Mechanism]]:
     two = two_zones()
     pair = World("noisy counts, 2 workers", two, (0,), (2,), replace(_LIKELIEST, cells=2, elsewhere_share=0.0))
     lone = replace(pair, name="noisy counts, a lone worker", headcount=(1,))
+    gaussian = replace(lone, name="Gaussian noise", settings=replace(_GAUSSIAN, elsewhere_share=0.0))
     return [
         (pair, broken.HALF_THE_SCALE),
         (lone, broken.EMPTY_CELLS_FORGOTTEN),
         (lone, broken.PRIOR_FROM_THE_COUNTS),
         (pair, broken.INTERVALS_FROM_THE_COUNTS),
+        (replace(gaussian, headcount=(3,)), broken.SEVEN_TENTHS),
+        (gaussian, broken.EMPTY_CELLS_FORGOTTEN),
     ]
 
 
@@ -50,6 +59,7 @@ def attacked() -> list[tuple[World, tuple[Table, Table], int]]:
         "40 workers, noisy counts, likeliest units": replace(town, agreement=True),
         "40 workers, noisy counts by distance": replace(town, finest=1),
         "40 workers, noisy counts by the planner": replace(town, cells=0, epsilon=3.0),
+        "40 workers, Gaussian noise": replace(town, gaussian=True, rule=Rule.ADP, delta=1e-3, agreement=True),
     }
     return [(World(name, region, (0,), (40,), one), pair, 20_000) for name, one in settings.items()]
 

@@ -70,8 +70,9 @@ class World:
 
     @property
     def promised_delta(self) -> float:
-        """The δ asked for, which is none under the pure rule and for the histogram."""
-        pure = self.settings.rule is Rule.PURE or self.settings.mechanism == HISTOGRAM.name
+        """The δ asked for, which is none under the pure rule and for the histogram without Gaussian noise."""
+        noisy = self.settings.mechanism == HISTOGRAM.name and not self.settings.gaussian
+        pure = self.settings.rule is Rule.PURE or noisy
         return 0.0 if pure else self.settings.delta
 
     def tables(self) -> Iterator[Table]:

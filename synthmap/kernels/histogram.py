@@ -10,7 +10,7 @@ from synthmap.geography.hierarchy import ZoneTree
 from synthmap.geography.prior import Prior, PriorModel, mass_below, prior_from, worth
 from synthmap.kernels.bounded import uniform_below
 from synthmap.kernels.destination import cell_masses, cells_of, coarsen, spread
-from synthmap.kernels.noise import NOISE_UNITS, add_noise
+from synthmap.kernels.noise import NOISE_UNITS, Law, add_noise
 from synthmap.kernels.reading import Levels, Reading, interval, likely_counts, read_counts, whole_counts
 
 BY_PRIOR_MASS = -1
@@ -45,7 +45,13 @@ def nest(tree: ZoneTree, point: NDArray[np.float64], prior: Prior, finest: int, 
 
 @compiled
 def levels_of(
-    nested: Nested, masses: NDArray[np.int64], segments: int, noise: tuple[int, int], between: float, within: float
+    nested: Nested,
+    masses: NDArray[np.int64],
+    segments: int,
+    noise: tuple[int, int],
+    law: Law,
+    between: float,
+    within: float,
 ) -> Levels:
     """Return the frame in which the noisy counts of a domain are read; a segment of a cell has its even share."""
     cells = nested.group.size
@@ -57,11 +63,11 @@ def levels_of(
             share[at] = (masses[i + 1] - masses[i]) / (float(masses[-1]) * segments)
             group[at] = nested.group[i] * segments + s
             group_share[group[at]] += share[at]
-    ratio = noise[0] / (NOISE_UNITS - noise[0])
+    fades = law.fades if law.tails.size else np.full((3, 1), noise[0] / (NOISE_UNITS - noise[0]))
     group_ratio = noise[1] / (NOISE_UNITS - noise[1])
     if noise[1] == 0:
         group_ratio = 1.0
-    return Levels(share, group, group_share, ratio, group_ratio, between, within)
+    return Levels(share, group, group_share, fades, group_ratio, between, within)
 
 
 @compiled
@@ -70,19 +76,20 @@ def noisy_levels(
     group: NDArray[np.int64],
     groups: int,
     noise: tuple[int, int],
+    law: Law,
     words: NDArray[np.uint64],
     reader: NDArray[np.int64],
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the noisy counts of cells and of groups, all that is read of the confidential ones; see `add_noise`.
 
-    **Guarantee** (adjacency: one entry of `homes` changes): `histogram_epsilon` of `noise`, tight.
+    **Guarantee** (adjacency: one entry of `homes` changes): `histogram_epsilon` of `noise`, tight; or `gaussian_delta`.
     """
-    noisy = add_noise(homes, group.size, noise[0], words, reader)
+    noisy = add_noise(homes, group.size, noise[0], law.tails, words, reader)
     noisy_groups = np.empty(0, np.int64)
     if noise[1]:
         grouped = group[homes]
         grouped.sort()
-        noisy_groups = add_noise(grouped, groups, noise[1], words, reader)
+        noisy_groups = add_noise(grouped, groups, noise[1], np.empty(0, np.int64), words, reader)
     return noisy, noisy_groups
 
 
@@ -138,6 +145,7 @@ def publish_one(
     asked: tuple[int, int],
     made: tuple[int, int],
     noise: tuple[int, int],
+    law: Law,
     within: float,
     agreement: bool,
     words: NDArray[np.uint64],
@@ -158,6 +166,8 @@ def publish_one(
     asked, made, noise
         The plan, each for (cells, groups): what coarsening is asked for and makes, and the noise in 1/2^32; 0 for no
         noisy counts of groups.
+    law : Law
+        Gaussian noise instead of the geometric one of cells; then groups have none.
     within : float
         See `kernels.reading`.
     agreement : bool
@@ -173,8 +183,8 @@ def publish_one(
     homes = cells_of(origins, counts, nested.bounds)
     strength = worth(model, destination)
     masses = cell_masses(prior, tree.cumulative, nested.bounds)
-    levels = levels_of(nested, masses, segments, noise, strength, max(within, strength))
-    noisy, noisy_groups = noisy_levels(homes, levels.group, made[1] * segments, noise, words, reader)
+    levels = levels_of(nested, masses, segments, noise, law, strength, max(within, strength))
+    noisy, noisy_groups = noisy_levels(homes, levels.group, made[1] * segments, noise, law, words, reader)
     found = read_counts(noisy, noisy_groups, homes.size, levels)
     if agreement:
         whole = likely_counts(noisy, homes.size, levels, found)
@@ -196,6 +206,7 @@ def publish_many(
     points: NDArray[np.float64],
     destination: NDArray[np.int32],
     plan: NDArray[np.int64],
+    law: Law,
     within: float,
     agreement: bool,
     first_word: NDArray[np.int64],
@@ -225,6 +236,7 @@ def publish_many(
                 (plan[d, 0], plan[d, 1]),
                 (plan[d, 2], plan[d, 3]),
                 (plan[d, 4], plan[d, 5]),
+                law,
                 within,
                 agreement,
                 words[first_word[d] : first_word[d + 1]],

@@ -1,8 +1,11 @@
-"""Two-sided geometric noise on whole histograms, in integers; empty cells are not visited one by one.
+"""Noise on whole histograms, in integers: two-sided geometric or Gaussian; empty cells are not visited one by one.
 
 The noise Z of a cell has P(Z = z) = (1 − q)/(1 + q)·q^|z| with q = c/(2^32 − c), so that P(Z ≥ 1) = q/(1 + q) is c/2^32
-and every probability is rational. Proof that the sparse draw has the dense law: synthmap/privacy/proofs/histogram.md.
+and every probability is rational. Gaussian noise is a public table of whole weights in 1/2^62 (`Law`). Proof that the
+sparse draw has the dense law: synthmap/privacy/proofs/histogram.md and gaussian.md.
 """
+
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +15,37 @@ from synthmap.kernels.bounded import binomial, uniform_below
 
 NOISE_BITS = 32
 NOISE_UNITS = 2**NOISE_BITS
+TABLE_BITS = 62
+TABLE_UNITS = 2**TABLE_BITS
+
+
+class Law(NamedTuple):
+    """Gaussian noise as a table, see `synthmap.privacy.gaussian`; an empty one stands for geometric noise.
+
+    Attributes
+    ----------
+    tails : ndarray of int64, shape (T,)
+        Weights of Z > 0, Z > 1, … in 1/2^62; the law is symmetric.
+    fades : ndarray of float64, shape (3, T + 1)
+        How much less likely a noisy count is when the true one is d + 1 instead of d away: where it was not held, where
+        it was held at 0 or the headcount, and for true counts above the headcount (impossible).
+    """
+
+    tails: NDArray[np.int64]
+    fades: NDArray[np.float64]
+
+
+GEOMETRIC = Law(np.empty(0, np.int64), np.empty((3, 0)))
+
+
+def law_of(tails: NDArray[np.int64]) -> Law:
+    """Return the law of a table of tails."""
+    ends = np.append(tails, 0)
+    weights = np.append(TABLE_UNITS - 2 * ends[0], ends[:-1] - ends[1:]).astype(np.float64)
+    beyond = np.append(TABLE_UNITS - ends[0], tails).astype(np.float64)
+    fades = np.zeros((3, ends.size))
+    fades[0, :-1], fades[1, :-1] = weights[1:] / weights[:-1], beyond[1:] / beyond[:-1]
+    return Law(np.array(tails), fades)
 
 
 @compiled
@@ -35,6 +69,29 @@ def two_sided(words: NDArray[np.uint64], reader: NDArray[np.int64], units: int, 
 
 
 @compiled
+def reach(unit: np.int64, tails: NDArray[np.int64], most: int) -> np.int64:
+    """Return the Z ≥ 1 of a uniform `unit` below `tails[0]`, at most `most`: nobody looks beyond."""
+    found = 1
+    while found < most and found < tails.size and unit < tails[found]:
+        found += 1
+    return np.int64(found)
+
+
+@compiled
+def gaussian(words: NDArray[np.uint64], reader: NDArray[np.int64], tails: NDArray[np.int64], most: int) -> np.int64:
+    """Return Z of the law that has these `tails`, held between −`most` and `most`."""
+    unit = uniform_below(words, reader, TABLE_UNITS)
+    if tails.size == 0:
+        return np.int64(0)
+    if unit < tails[0]:
+        return reach(unit, tails, most)
+    unit = unit - tails[0]
+    if unit < tails[0]:
+        return np.int64(-reach(unit, tails, most))
+    return np.int64(0)
+
+
+@compiled
 def free_cell(words: NDArray[np.uint64], reader: NDArray[np.int64], taken: NDArray[np.bool_]) -> np.int64:
     """Return a uniform cell that is not `taken`; there must be one."""
     cell = uniform_below(words, reader, taken.size)
@@ -54,12 +111,14 @@ def add_noise(
     homes: NDArray[np.int64],
     cells: int,
     units: int,
+    tails: NDArray[np.int64],
     words: NDArray[np.uint64],
     reader: NDArray[np.int64],
 ) -> NDArray[np.int64]:
     """Return n_i + Z_i, held between 0 and n, for every cell of one destination's histogram.
 
-    **Guarantee** (adjacency: one entry of `homes` changes): 2·ln(1/q)-DP, pure, tight.
+    **Guarantee** (adjacency: one entry of `homes` changes): 2·ln(1/q)-DP, pure, tight; with Gaussian noise
+    `gaussian_delta`.
 
     Parameters
     ----------
@@ -68,7 +127,9 @@ def add_noise(
     cells : int
         Public k.
     units : int
-        Public: the noise, c in 1/2^32.
+        Public: geometric noise, c in 1/2^32.
+    tails : ndarray of int64
+        Public: Gaussian noise instead, where not empty; see `Law`.
     words, reader
         The random stream, see `kernels.bounded`.
 
@@ -79,9 +140,9 @@ def add_noise(
 
     Notes
     -----
-    How many empty cells turn positive is binomial(empty cells, c/2^32), where they are is uniform, and by how much is
-    one and a geometric number more: that is all that is drawn for them. Counts above the public headcount tell no more
-    than the headcount itself, so holding them loses nothing; those below 0 are not told apart.
+    How many empty cells turn positive is binomial(empty cells, P(Z ≥ 1)), where they are is uniform, and by how much is
+    Z given Z ≥ 1: that is all that is drawn for them. With geometric noise counts above the public headcount tell no
+    more than the headcount itself, so holding them loses nothing; those below 0 are not told apart.
     """
     noisy = np.zeros(cells, np.int64)
     taken = np.zeros(cells, np.bool_)
@@ -91,14 +152,26 @@ def add_noise(
         last = first + 1
         while last < homes.size and homes[last] == homes[first]:
             last += 1
-        noisy[homes[first]] = _held(last - first + two_sided(words, reader, units, homes.size), homes.size)
+        if tails.size:
+            noise = gaussian(words, reader, tails, homes.size)
+        else:
+            noise = two_sided(words, reader, units, homes.size)
+        noisy[homes[first]] = _held(last - first + noise, homes.size)
         taken[homes[first]] = True
         occupied += 1
         first = last
-    for _ in range(binomial(words, reader, cells - occupied, units, NOISE_BITS)):
+    if tails.size:
+        positive = binomial(words, reader, cells - occupied, tails[0], TABLE_BITS)
+    else:
+        positive = binomial(words, reader, cells - occupied, units, NOISE_BITS)
+    for _ in range(positive):
         if reader[0] < 0:
             break
         cell = free_cell(words, reader, taken)
         taken[cell] = True
-        noisy[cell] = _held(1 + geometric(words, reader, units, homes.size), homes.size)
+        if tails.size:
+            noise = reach(uniform_below(words, reader, tails[0]), tails, homes.size)
+        else:
+            noise = np.int64(1 + geometric(words, reader, units, homes.size))
+        noisy[cell] = _held(noise, homes.size)
     return noisy

@@ -6,7 +6,8 @@ A destination's cells lie in groups, the coarser level of the hierarchy. With n 
 cell's π, in words: groups differ from the prior as if they were drawn from a Dirichlet distribution worth `between`
 workers, cells within their group from one worth `within`·Π workers. Given its group's expected workers θ, a cell is
 negative binomial with shape r = within·π and odds p = θ/(within·Π + θ); its noisy count y turns that into weights
-q^|y − n|, and y ≤ 0 (not told apart) into q^n, which is negative binomial again, with p·q.
+q^|y − n|, and y ≤ 0 (not told apart) into q^n, which is negative binomial again, with p·q. With Gaussian noise the
+weights are P(Z = y − n), P(Z ≤ −n) for y ≤ 0 and P(Z ≥ y − n) where y was held at the headcount.
 """
 
 from typing import NamedTuple
@@ -36,8 +37,10 @@ class Levels(NamedTuple):
         The group of each cell.
     group_share : ndarray of float64, shape (g,)
         Prior share of each group, Π.
-    ratio, group_ratio : float
-        q of the noise on cells and on groups; group_ratio ≥ 1 stands for no noisy counts of groups.
+    fades : ndarray of float64, shape (3, T + 1)
+        By how much the weight of a true count falls from one to the next, see `noise.Law`; q for geometric noise.
+    group_ratio : float
+        q of the noise on groups; ≥ 1 stands for no noisy counts of groups.
     between, within : float
         How well the prior fits, in workers.
     """
@@ -45,7 +48,7 @@ class Levels(NamedTuple):
     share: NDArray[np.float64]
     group: NDArray[np.int64]
     group_share: NDArray[np.float64]
-    ratio: float
+    fades: NDArray[np.float64]
     group_ratio: float
     between: float
     within: float
@@ -95,15 +98,26 @@ def odds_of(levels: Levels, group: int, theta: float) -> float:
 
 
 @compiled
-def posterior(noisy: int, shape: float, odds: float, ratio: float) -> tuple[float, float]:
-    """Return mean and variance of a negative binomial count (`shape`, `odds`) given its noisy count of at least 1.
+def fades_at(noisy: int, headcount: int) -> tuple[int, int]:
+    """Return the rows of `Levels.fades` for true counts above and below a noisy one."""
+    if noisy == 0:
+        return 1, 1
+    return (2, 1) if noisy == headcount else (0, 0)
 
-    The weight of n is Γ(n + r)/n!·p^n·q^|y − n|; sums run from n = y both ways until what is left is negligible.
+
+@compiled
+def posterior(
+    noisy: int, shape: float, odds: float, up: NDArray[np.float64], down: NDArray[np.float64]
+) -> tuple[float, float]:
+    """Return mean and variance of a negative binomial count (`shape`, `odds`) given its noisy count.
+
+    The weight of n is Γ(n + r)/n!·p^n times a likelihood that falls by `up`[d] or `down`[d] from |y − n| = d to d + 1;
+    sums run from n = y both ways until what is left is negligible.
     """
     total, first, second = 1.0, 0.0, 0.0  # moments about y
     here, weight, n = 1.0, 1.0, noisy
     while weight > _NEGLIGIBLE * total:
-        weight *= odds * ratio * (n + shape) / (n + 1.0)
+        weight *= odds * up[min(n - noisy, up.size - 1)] * (n + shape) / (n + 1.0)
         n += 1
         total += weight
         first += weight * (n - noisy)
@@ -113,7 +127,7 @@ def posterior(noisy: int, shape: float, odds: float, ratio: float) -> tuple[floa
             here /= _HUGE
     weight, n = here, noisy
     while n > 0:
-        step = ratio * n / (odds * (n - 1 + shape))
+        step = down[min(noisy - n, down.size - 1)] * n / (odds * (n - 1 + shape))
         weight *= step
         n -= 1
         total += weight
@@ -128,7 +142,9 @@ def posterior(noisy: int, shape: float, odds: float, ratio: float) -> tuple[floa
 
 
 @compiled
-def _cells(noisy: NDArray[np.int64], levels: Levels, found: Reading) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _cells(
+    noisy: NDArray[np.int64], headcount: int, levels: Levels, found: Reading
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Fill mean and variance of every cell given the groups' expected workers; return their sums by group."""
     groups = levels.group_share.size
     first, second = np.zeros(groups), np.zeros(groups)
@@ -137,10 +153,11 @@ def _cells(noisy: NDArray[np.int64], levels: Levels, found: Reading) -> tuple[ND
         r, p = levels.within * levels.share[i], odds_of(levels, g, found.theta[g])
         if r <= 0.0 or p <= 0.0:
             found.mean[i], found.variance[i] = 0.0, 0.0
-        elif noisy[i] > 0:
-            found.mean[i], found.variance[i] = posterior(noisy[i], r, p, levels.ratio)
+        elif noisy[i] > 0 or levels.fades.shape[1] > 1:
+            up, down = fades_at(noisy[i], headcount)
+            found.mean[i], found.variance[i] = posterior(noisy[i], r, p, levels.fades[up], levels.fades[down])
         else:
-            quiet = p * levels.ratio
+            quiet = p * levels.fades[0, 0]
             found.mean[i] = r * quiet / (1.0 - quiet)
             found.variance[i] = found.mean[i] / (1.0 - quiet)
         first[g] += found.mean[i]
@@ -174,7 +191,7 @@ def read_counts(noisy: NDArray[np.int64], noisy_groups: NDArray[np.int64], headc
     seen, spread = np.zeros(groups), np.zeros(groups)
     blur = noise_variance(levels.group_ratio) if levels.group_ratio < 1.0 else 0.0
     for _ in range(_STEPS):
-        seen, spread = _cells(noisy, levels, found)
+        seen, spread = _cells(noisy, headcount, levels, found)
         held = spread.copy()
         for g in range(groups):
             wanted[g] = seen[g]
@@ -229,7 +246,9 @@ def whole_counts(mean: NDArray[np.float64], headcount: int, offset: int | np.int
 
 
 @compiled
-def _tails(noisy: int, shape: float, odds: float, ratio: float, cap: int) -> NDArray[np.float64]:
+def _tails(
+    noisy: int, shape: float, odds: float, up: NDArray[np.float64], down: NDArray[np.float64], cap: int
+) -> NDArray[np.float64]:
     """Return P(n ≥ 1), P(n ≥ 2), … of a count as far as they are likely, at most `cap`."""
     if shape <= 0.0 or odds <= 0.0:
         return np.empty(0)
@@ -237,11 +256,11 @@ def _tails(noisy: int, shape: float, odds: float, ratio: float, cap: int) -> NDA
     weight = np.zeros(cap + 1)
     weight[top] = 1.0
     for n in range(top, cap):
-        weight[n + 1] = weight[n] * odds * ratio * (n + shape) / (n + 1.0)
+        weight[n + 1] = weight[n] * odds * up[min(n - top, up.size - 1)] * (n + shape) / (n + 1.0)
         if weight[n + 1] > _HUGE:
             weight /= _HUGE
     for n in range(top, 0, -1):
-        weight[n - 1] = weight[n] * ratio * n / (odds * (n - 1 + shape))
+        weight[n - 1] = weight[n] * down[min(top - n, down.size - 1)] * n / (odds * (n - 1 + shape))
         if weight[n - 1] > _HUGE:
             weight /= _HUGE
     tail = weight[::-1].cumsum()[::-1] / weight.sum()
@@ -264,7 +283,8 @@ def likely_counts(noisy: NDArray[np.int64], headcount: int, levels: Levels, foun
         g = levels.group[i]
         r, p = levels.within * levels.share[i], odds_of(levels, g, found.theta[g])
         cap = min(headcount, noisy[i] + 8 + int(2.0 * found.mean[i]))
-        tails = _tails(noisy[i], r, p, levels.ratio, cap)
+        up, down = fades_at(noisy[i], headcount)
+        tails = _tails(noisy[i], r, p, levels.fades[up], levels.fades[down], cap)
         while size + tails.size > cells.size:
             cells, likely = np.append(cells, np.empty_like(cells)), np.append(likely, np.empty_like(likely))
         cells[size : size + tails.size] = i

@@ -86,10 +86,13 @@ def synthesize(
 
 
 def promised(spec: Spec) -> tuple[Rule, float]:
-    """Return the rule that a release of `spec` meets and the δ it may take for one job; the histogram takes none.
+    """Return the rule that a release of `spec` meets and the δ it may take for one job.
 
-    While the mechanism is still to be chosen, it is the dearer one.
+    The histogram takes none unless its noise is Gaussian. While the mechanism is still to be chosen, it is the dearer
+    one.
     """
+    if spec.plan.noise == "gaussian":
+        return Rule.ADP, spec.privacy.delta
     if spec.plan.mechanism == HISTOGRAM.name or spec.privacy.rule is Rule.PURE:
         return Rule.PURE, 0.0
     return spec.privacy.rule, spec.privacy.delta

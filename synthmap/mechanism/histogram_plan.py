@@ -12,6 +12,7 @@ from synthmap.kernels.histogram import BY_PRIOR_MASS
 from synthmap.kernels.reading import INTERVAL, noise_variance
 from synthmap.mechanism.plan import Plan, PlanSettings, model_of
 from synthmap.mechanism.predict_histogram import Candidates, predict
+from synthmap.privacy.gaussian import GaussianNoise, gaussian_variance, minimum_gaussian
 from synthmap.privacy.histogram import UNITS, histogram_epsilon, minimum_units
 
 _BY_MASS = (8, 16, 32, 64, 128, 256, 512, 1024)
@@ -32,11 +33,13 @@ class HistogramPlan(Plan):
     groups_asked, groups : ndarray of int64
         Groups that are asked for, and those made.
     noise_units, group_noise_units : ndarray of int64
-        c of the noise on counts of cells and of groups, q = c/(2^32 − c); 0 where groups have none.
+        c of geometric noise on counts of cells and of groups, q = c/(2^32 − c); 0 where groups have none.
     share_variance : ndarray of float64
         v, where √(q·(1 − q)·v) is the expected error of a share q of the destination's workers.
     common_part : ndarray of float64
         Expected common part of true and published origins, by the units of a level.
+    gaussian_units : ndarray of int64
+        σ² of Gaussian noise on counts of cells in 1/2^16, the same at all destinations; 0 where the noise is geometric.
     """
 
     groups_asked: NDArray[np.int64]
@@ -45,9 +48,12 @@ class HistogramPlan(Plan):
     group_noise_units: NDArray[np.int64]
     share_variance: NDArray[np.float64]
     common_part: NDArray[np.float64]
+    gaussian_units: NDArray[np.int64]
 
     def noise_sd(self) -> NDArray[np.float64]:
         """Return the standard deviation of the noise on a cell's count, workers."""
+        if self.gaussian_units.any():
+            return np.full(len(self), np.sqrt(gaussian_variance(int(self.gaussian_units[0]))))
         ratio = self.noise_units / (UNITS - self.noise_units)
         return np.asarray(np.sqrt(2.0 * ratio) / (1.0 - ratio))
 
@@ -58,10 +64,14 @@ class HistogramPlan(Plan):
 
     def summary(self, settings: PlanSettings) -> dict[str, float | str]:
         """Return how noisy counts become a table."""
-        return {"keep": "1.0", "reading": "agreement" if settings.agreement else "means", "interval": INTERVAL}
+        told: dict[str, float | str] = {"keep": "1.0", "interval": INTERVAL}
+        told |= {"reading": "agreement"} if settings.agreement else {"reading": "means"}
+        return told | ({"noise_law": "gaussian"} if settings.gaussian else {})
 
     def steps(self) -> dict[str, float]:
         """Return what noisy counts of cells and of groups take, where they take most."""
+        if self.gaussian_units.any():
+            return {"cells_epsilon": float(self.epsilon.max()), "cells_delta": float(self.delta.max())}
         pairs = np.unique(np.stack([self.noise_units, self.group_noise_units], axis=1)[self.epsilon > 0], axis=0)
         cells = [float(histogram_epsilon(c)) for c, _ in pairs.tolist()]
         groups = [float(histogram_epsilon(g)) for _, g in pairs.tolist() if g]
@@ -87,7 +97,8 @@ def plan_destinations(
     """
     tree, model = region.tree, model_of(settings, table)
     finest_units = len(tree.level_start[settings.finest]) - 1 if settings.finest >= 0 else 0
-    candidates, noise = _candidates(settings, len(region.zones) + 1, finest_units)
+    gaussian = minimum_gaussian(settings.epsilon, settings.delta, settings.jobs) if settings.gaussian else None
+    candidates, noise = _candidates(settings, gaussian, len(region.zones) + 1, finest_units)
     level = settings.finest if settings.finest >= 0 else max(0, finest_level(tree) - 1)
     most = np.full(destination.size, np.iinfo(np.int64).max)
     if not settings.cells:
@@ -109,7 +120,7 @@ def plan_destinations(
     row = np.arange(destination.size)
     cells, groups = found.cells[row, choice], found.groups[row, choice]
     nothing = cells * settings.segments == 1
-    costs = np.array([float(histogram_epsilon(*units)) for units in noise])
+    costs = np.array([histogram_epsilon(*units) if gaussian is None else gaussian.epsilon for units in noise])
     units = np.array(noise, np.int64)[choice]
     return HistogramPlan(
         destination=destination.astype(np.int32),
@@ -119,7 +130,7 @@ def plan_destinations(
         cells=cells,
         finest=candidates.finest[choice],
         epsilon=np.where(nothing, 0.0, costs[choice]),
-        delta=np.zeros(destination.size),
+        delta=np.where(nothing, 0.0, 0.0 if gaussian is None else gaussian.delta),
         predicted_km=found.km[row, choice],
         prior_share=found.prior_share[row, choice],
         prior_strength=found.strength,
@@ -129,6 +140,7 @@ def plan_destinations(
         group_noise_units=units[:, 1],
         share_variance=_share_variance(headcount, found.strength, cells, groups, candidates, choice, settings.segments),
         common_part=1.0 - found.variation[row, choice],
+        gaussian_units=np.full(destination.size, 0 if gaussian is None else gaussian.units),
     )
 
 
@@ -154,8 +166,13 @@ def _share_variance(
     return np.asarray(1.0 / known)
 
 
-def _candidates(settings: PlanSettings, every: int, finest_units: int) -> tuple[Candidates, list[tuple[int, int]]]:
-    """Return the candidates and the noise (cells, groups) of each in 1/2^32. The first has the fewest cells."""
+def _candidates(
+    settings: PlanSettings, gaussian: GaussianNoise | None, every: int, finest_units: int
+) -> tuple[Candidates, list[tuple[int, int]]]:
+    """Return the candidates and the geometric noise (cells, groups) of each in 1/2^32. The first has the fewest cells.
+
+    Groups have no Gaussian noise: that of their cells adds up to little more.
+    """
     by_mass = settings.finest < 0 or settings.either
     wanted: list[tuple[int, int]] = []
     if settings.cells:
@@ -168,12 +185,14 @@ def _candidates(settings: PlanSettings, every: int, finest_units: int) -> tuple[
         if settings.finest >= 0:  # all units at once, or as many near the destination as a rung allows
             rungs = {min(finest_units + 1, _MOST_UNITS), min(finest_units // 4, _MOST_UNITS // 4)}
             wanted += [(k, settings.finest) for k in sorted(rungs) if k >= _GROUPS]
-    alone = minimum_units(settings.epsilon)
+    alone = minimum_units(settings.epsilon) if gaussian is None else (0, 0)
     rows: list[tuple[Any, ...]] = [(k, min(k, _GROUPS), finest, alone) for k, finest in wanted]
-    if large := [one for one in wanted if one[0] >= 2 * _GROUPS]:
+    if gaussian is None and (large := [one for one in wanted if one[0] >= 2 * _GROUPS]):
         shared = minimum_units(settings.epsilon, _GROUP_SHARE)
         rows += [(k, _NOISY_GROUPS, finest, shared) for k, finest in large]
     variance = np.array([[_variance(c) for c in noise] for *_, noise in rows])
+    if gaussian is not None:
+        variance[:, 0] = gaussian_variance(gaussian.units)
     asked = np.array([row[:3] for row in rows], np.int64)
     made = Candidates(
         asked[:, 0].copy(), asked[:, 1].copy(), asked[:, 2].copy(), variance[:, 0].copy(), variance[:, 1].copy()

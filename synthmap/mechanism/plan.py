@@ -50,6 +50,10 @@ class PlanSettings:
         Of noisy counts, publish the likeliest units rather than the posterior means.
     strength_inside : float
         How well the prior fits inside a group of neighbouring cells, in workers of a destination.
+    gaussian : bool
+        Noisy counts get Gaussian noise, for all jobs of a person together, rather than two-sided geometric noise.
+    jobs : int
+        Jobs of a person at most; only Gaussian noise depends on it.
     """
 
     epsilon: float
@@ -69,6 +73,8 @@ class PlanSettings:
     mechanism: str = "dirichlet"
     agreement: bool = False
     strength_inside: float = 400.0
+    gaussian: bool = False
+    jobs: int = 1
 
 
 @dataclass(frozen=True)
@@ -177,6 +183,8 @@ def settings_of(spec: Spec, region: Region) -> PlanSettings:
         mechanism=spec.plan.mechanism,
         agreement=spec.plan.reading == "agreement",
         strength_inside=spec.prior.strength_inside,
+        gaussian=spec.plan.noise == "gaussian",
+        jobs=spec.privacy.max_jobs_per_worker,
     )
 
 

@@ -11,12 +11,14 @@ from synthmap.errors import PrivacyParameterError, ReleaseCorruptError
 from synthmap.kernels.bounded import KEEP_UNITS
 from synthmap.privacy.certificate import certified, kept_cells
 from synthmap.privacy.epsilon import ratio_minus_one
+from synthmap.privacy.gaussian import gaussian_delta
 from synthmap.privacy.histogram import histogram_epsilon
 from synthmap.release.manifest import Manifest, read_manifest
 
 _SLACK = 1.0 + 1e-6  # lgamma may differ in its last digits between machines
 _DIRICHLET = ("headcount", "synthetic_size", "cells", "alpha_numerator", "alpha_denominator", "keep_units")
 _HISTOGRAM = ("headcount", "cells", "noise_units", "group_noise_units")
+_GAUSSIAN = ("headcount", "cells", "gaussian_units")
 
 
 def recertify(release: Path) -> int:
@@ -29,10 +31,11 @@ def recertify(release: Path) -> int:
     """
     manifest = read_manifest(release)
     plan = pq.read_table(release / "plan.parquet")
-    columns, holds = {"dirichlet": (_DIRICHLET, _resampling), "histogram": (_HISTOGRAM, _noisy_counts)}[
-        manifest.plan.mechanism
-    ]
-    return _each(plan, manifest, columns, holds)
+    if manifest.plan.mechanism == "dirichlet":
+        return _each(plan, manifest, _DIRICHLET, _resampling)
+    if manifest.plan.noise_law == "gaussian":
+        return _each(plan, manifest, _GAUSSIAN, _gaussian_counts)
+    return _each(plan, manifest, _HISTOGRAM, _noisy_counts)
 
 
 def _each(
@@ -77,3 +80,14 @@ def _noisy_counts(manifest: Manifest, row: dict[str, float]) -> bool:
         return units[0] > 0 and histogram_epsilon(*units) <= row["epsilon"] * _SLACK
     except PrivacyParameterError:
         return False
+
+
+def _gaussian_counts(manifest: Manifest, row: dict[str, float]) -> bool:
+    """Return whether the noise on counts meets ε and δ of one job, and the promise for all jobs together."""
+    units, privacy = int(row["gaussian_units"]), manifest.privacy
+    try:
+        alone = gaussian_delta(units, row["epsilon"])
+        together = gaussian_delta(units, privacy.dp.epsilon, privacy.max_jobs_per_worker)
+    except PrivacyParameterError:
+        return False
+    return alone <= row["delta"] * _SLACK and together <= privacy.dp.delta * _SLACK

@@ -8,6 +8,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from synthmap.errors import ReleaseCorruptError
+from synthmap.privacy.gaussian import gaussian_variance
 from synthmap.published.expected import planned_variance
 from synthmap.published.figure_variance import Drawn, Expected, Parts, Shapes, expected_error
 from synthmap.published.places import ZONE
@@ -218,6 +219,9 @@ def _read(opened: OpenedRelease) -> FigureErrors:
     segments = max(1, len(opened.manifest.segments))
     with np.errstate(divide="ignore"):
         precision = np.where((ratio > 0) & (cells * segments > 1), (1.0 - ratio) ** 2 / (2.0 * ratio * segments), 0.0)
+    gaussian = int(plan["gaussian_units"].max() or 0)  # type: ignore[arg-type]
+    if gaussian:
+        precision = np.where(cells * segments > 1, 1.0 / (gaussian_variance(gaussian) * segments), 0.0)
     by_unit = np.zeros(n.size) if units is None else (finest == level) & (cells >= len(units))
     parts = Parts(
         destinations=np.ones(n.size),

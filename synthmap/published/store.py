@@ -25,7 +25,8 @@ Stamp = tuple[int, int, int]
 
 
 _OF_ONE_MECHANISM = dict.fromkeys(
-    ("alpha_numerator", "alpha_denominator", "keep_units", "noise_units", "group_noise_units"), pl.Int64
+    ("alpha_numerator", "alpha_denominator", "keep_units", "noise_units", "group_noise_units", "gaussian_units"),
+    pl.Int64,
 ) | dict.fromkeys(("share_variance", "common_part"), pl.Float64)
 
 

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from synthmap.errors import NotFoundError
 from synthmap.geography.zones import ELSEWHERE
+from synthmap.privacy.gaussian import gaussian_variance
 from synthmap.published.expected import (
     HEADCOUNT_EDGES,
     LENGTH_EDGES_KM,
@@ -34,7 +35,7 @@ from synthmap.release.statement_facts import MOSTLY, mostly_prior_below
 
 _PLAN = [
     "destination", "headcount", "synthetic_size", "cells", "alpha_numerator", "alpha_denominator", "keep_units",
-    "noise_units", "share_variance", "common_part",
+    "noise_units", "gaussian_units", "share_variance", "common_part",
     "prior_share", "prior_strength", "predicted_km", "epsilon", "delta",
 ]  # fmt: skip
 _KEEP_UNITS = 65_536
@@ -72,7 +73,7 @@ def destination_utility(opened: OpenedRelease, destination: str) -> DestinationU
         cells=row["cells"],
         alpha=None if row["alpha_numerator"] is None else row["alpha_numerator"] / row["alpha_denominator"],
         keep=None if row["keep_units"] is None else row["keep_units"] / _KEEP_UNITS,
-        noise_sd=None if row["noise_units"] is None else _noise_sd(row["noise_units"]),
+        noise_sd=None if row["noise_units"] is None else _noise_sd(row["noise_units"], row["gaussian_units"] or 0),
         epsilon=row["epsilon"],
         delta=row["delta"],
         prior_share=row["prior_share"],
@@ -86,8 +87,10 @@ def destination_utility(opened: OpenedRelease, destination: str) -> DestinationU
     )
 
 
-def _noise_sd(units: int) -> float:
-    """Return the standard deviation of two-sided geometric noise, q = units/(2^32 − units)."""
+def _noise_sd(units: int, gaussian: int) -> float:
+    """Return the standard deviation of Gaussian noise, or of two-sided geometric noise, q = units/(2^32 − units)."""
+    if gaussian:
+        return math.sqrt(gaussian_variance(gaussian))
     ratio = units / (2**32 - units)
     return math.sqrt(2.0 * ratio) / (1.0 - ratio)
 

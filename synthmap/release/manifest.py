@@ -41,6 +41,7 @@ class Steps(_Part):
     dropping_epsilon: float = 0.0
     dropping_delta: float = 0.0
     cells_epsilon: float = 0.0
+    cells_delta: float = 0.0
     groups_epsilon: float = 0.0
 
 
@@ -49,7 +50,7 @@ class Privacy(_Part):
 
     `dp` is what is promised for everything derived from the table, all jobs of a worker together; `pdp_cells` is the
     same at cell level in OnTheMap's form. `certified_per_job` is what the noise was computed to cost the dearest
-    destination, which is never more.
+    destination: times the jobs never more than `dp`, but for Gaussian noise, which is certified for all jobs together.
     """
 
     unit: str
@@ -101,13 +102,15 @@ class HeadcountClass(_Part):
 class PlanSummary(_Part):
     """How origins were coarsened and noise was chosen.
 
-    `choice` says why this mechanism, where the planner chose it; `reading` is how noisy counts became a table. With an
+    `choice` says why this mechanism, where the planner chose it; `reading` is how noisy counts became a table, and
+    `noise_law` what noise they have where it is not two-sided geometric. With an
     `interval` every row of the table says between which counts, low and high, the true one is with that probability.
     """
 
     mechanism: Literal["dirichlet", "histogram"]
     choice: str = ""
     reading: Literal["", "means", "agreement"] = ""
+    noise_law: Literal["", "gaussian"] = ""
     interval: float | None = None
     coarsening: str
     finest: str

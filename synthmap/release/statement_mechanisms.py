@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from synthmap.release.manifest import PlanSummary
+
 
 @dataclass(frozen=True)
 class MechanismWords:
@@ -57,4 +59,22 @@ WORDS = {
         "by Bayes' rule with the public prior, and spread inside cells over zones by that prior.",
         proofs="histogram, composition, beliefs",
     ),
+    "histogram, gaussian": MechanismWords(
+        name="Discrete Gaussian noise on the counts of a histogram, read through the public prior",
+        how="For every destination the possible origins are joined into cells, integer noise is added to the count of "
+        "each cell, empty ones too, of the same variance everywhere, and a table is read from the noisy counts with "
+        "the help of the public prior.",
+        exact="The noise is drawn as integers from a public table of whole weights, which is the law that was "
+        "certified: no floating-point number lies between the random bits and the noise.",
+        utility="Each cell's count is off by noise of the same size whatever the count; small cells are pulled "
+        "towards the public prior.",
+        post_processing="The noisy counts are not published: a table with the published headcounts is read from them "
+        "by Bayes' rule with the public prior, and spread inside cells over zones by that prior.",
+        proofs="gaussian, histogram, composition, beliefs",
+    ),
 }
+
+
+def words_of(plan: PlanSummary) -> MechanismWords:
+    """Return the words for the mechanism of a plan."""
+    return WORDS[f"{plan.mechanism}, {plan.noise_law}" if plan.noise_law else plan.mechanism]

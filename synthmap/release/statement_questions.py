@@ -6,7 +6,7 @@ Near, Darais, Lefkovitz, Howarth, "Guidelines for Evaluating Differential Privac
 
 from synthmap.release.manifest import Manifest
 from synthmap.release.statement_facts import Fact, Facts
-from synthmap.release.statement_mechanisms import WORDS
+from synthmap.release.statement_mechanisms import words_of
 from synthmap.release.statement_words import ADVICE, LEDGER, odds, odds_note, prior, promise
 
 
@@ -20,7 +20,7 @@ class Question(Fact):
 
 def make_questions(manifest: Manifest, facts: Facts) -> list[Question]:
     """Return the questions and answers of a release."""
-    words = WORDS[facts.mechanism]
+    words = words_of(manifest.plan)
     told = [
         (
             "ε and other parameters",

@@ -7,7 +7,7 @@ arXiv:2509.13509. What a release cannot know is said so, for its curator to fill
 
 from synthmap.release.manifest import Manifest
 from synthmap.release.statement_facts import Fact, Facts
-from synthmap.release.statement_mechanisms import WORDS
+from synthmap.release.statement_mechanisms import words_of
 from synthmap.release.statement_words import LEDGER, amounts
 
 UNNAMED = "not named in the release"
@@ -90,7 +90,7 @@ class Registry(Fact):
 
 def make_registry(manifest: Manifest, facts: Facts) -> Registry:
     """Return the entry of a release."""
-    words, plan = WORDS[facts.mechanism], manifest.plan
+    words, plan = words_of(manifest.plan), manifest.plan
     pure = facts.form == "pure"
     jobs = facts.max_jobs_per_worker
     return Registry(
@@ -153,11 +153,7 @@ def make_registry(manifest: Manifest, facts: Facts) -> Registry:
             post_processing=f"{words.post_processing} Maps, sums, exports and queries are made from the release and "
             "cost nothing.",
             composition="Over destinations in parallel: ε and δ are the largest of any destination. "
-            + (
-                f"Over the up to {jobs} jobs of a worker in sequence: {jobs} times ε and δ of one job. "
-                if jobs > 1
-                else ""
-            )
+            + _over_jobs(jobs, plan.noise_law == "gaussian")
             + LEDGER,
         ),
         implementation=Implementation(
@@ -176,6 +172,15 @@ def make_registry(manifest: Manifest, facts: Facts) -> Registry:
             "mechanisms broken on purpose must fail.",
         ),
     )
+
+
+def _over_jobs(jobs: int, together: bool) -> str:
+    """Return how the losses of a worker's jobs add up."""
+    if jobs == 1:
+        return ""
+    if together:
+        return f"Over the up to {jobs} jobs of a worker: certified together, which is less than {jobs} times one job. "
+    return f"Over the up to {jobs} jobs of a worker in sequence: {jobs} times ε and δ of one job. "
 
 
 def _parameters(facts: Facts) -> str:

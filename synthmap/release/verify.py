@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 from synthmap.errors import ReleaseCorruptError
 from synthmap.geography.zones import ELSEWHERE
 from synthmap.privacy.composition import jobs, table_pdp_delta
+from synthmap.privacy.gaussian import gaussian_delta
 from synthmap.release.manifest import MANIFEST, FileRecord, Manifest, read_manifest
 from synthmap.release.statement_files import check_statement
 
@@ -199,6 +200,9 @@ def _check_promise(manifest: Manifest, plan: pa.Table) -> None:
     epsilon, delta = float(plan["epsilon"].to_numpy().max()), float(deltas.max())
     stated = privacy.certified_per_job
     need(stated.epsilon >= epsilon and stated.delta >= delta, "certified_per_job must cover every destination's plan")
+    if manifest.plan.noise_law == "gaussian":
+        _check_gaussian(manifest, plan)
+        return
     all_jobs = jobs(epsilon, delta, privacy.max_jobs_per_worker)
     need(privacy.dp.epsilon >= all_jobs[0] and privacy.dp.delta >= all_jobs[1], "the promise must cover the plan")
     if privacy.pdp_cells is not None:
@@ -206,6 +210,16 @@ def _check_promise(manifest: Manifest, plan: pa.Table) -> None:
         need(cells.epsilon >= all_jobs[0], "the promise for cells must cover the plan")
         need(cells.delta_destination >= delta, "the promise for a destination must cover the plan")
         need(cells.delta_table >= table_pdp_delta(deltas), "the promise for the table must cover the plan")
+
+
+def _check_gaussian(manifest: Manifest, plan: pa.Table) -> None:
+    """Raise unless one Gaussian noise at all destinations covers the promise for all jobs of a person together."""
+    need, privacy = _need(manifest), manifest.privacy
+    units = pc.unique(plan["gaussian_units"]).to_pylist()
+    need(len(units) == 1, "gaussian noise must be the same at every destination")
+    if plan["delta"].to_numpy().any():  # else nothing is told by any noisy count
+        together = gaussian_delta(units[0], privacy.dp.epsilon, privacy.max_jobs_per_worker)
+        need(privacy.dp.delta * (1.0 + 1e-6) >= together, "the promise must cover the plan")
 
 
 def _increasing(destination: pa.Array, origin: pa.Array) -> bool:

@@ -1,5 +1,6 @@
 """Releases of noisy counts: through the same pipeline, manifest, verification, evaluation and service as any other."""
 
+import hashlib
 import json
 import math
 from fractions import Fraction
@@ -85,6 +86,65 @@ def test_noise_is_certified_again_and_too_little_of_it_refused(released):
         pq.write_table(table.set_column(place, name, [values]), path)
         with pytest.raises(ReleaseCorruptError, match="must meet the ε and δ"):
             recertify(found.path)
+
+
+GAUSSIAN = {"plan": {"noise": "gaussian"}, "privacy": {"delta": 1e-6, "max_jobs_per_worker": 8, "epsilon": 0.5}}
+
+
+def test_gaussian_noise_is_promised_for_all_jobs_together_and_certified_again(released):
+    found, spec = released(run={"seed": None}, **GAUSSIAN)
+    verify(found.path)
+    assert recertify(found.path) > 0
+    privacy, told = found.manifest.privacy, found.manifest.plan
+    assert (privacy.rule, privacy.pdp_cells, told.noise_law) == ("adp", None, "gaussian")
+    assert (privacy.dp.epsilon, privacy.dp.delta) == (4.0, 8e-6)
+    assert 0.5 < privacy.certified_per_job.epsilon < 2.0
+    assert 0 < privacy.steps.cells_delta == privacy.certified_per_job.delta <= 1e-6
+    geometric, _ = released(privacy=GAUSSIAN["privacy"])
+    sds = [max(part.noise_sd_median for part in one.manifest.plan.classes) for one in (found, geometric)]
+    assert sds[0] < 0.8 * sds[1]
+    words = read_statement(found.path).model_dump_json()
+    assert '"form":"approximate"' in words
+    assert "Discrete Gaussian noise" in words
+    assert "certified together" in words
+    assert promise(spec) == privacy.dp
+    asked = charge_of(spec)
+    assert (asked.rule, float(Fraction(asked.epsilon)), float(Fraction(asked.delta))) == ("adp", 4.0, 8e-6)
+    opened = ReleaseStore(found.path.parent).open(found.release)
+    largest = opened.collect(opened.plan.sort("headcount", descending=True).head(1))["destination"][0]
+    assert destination_utility(opened, largest).noise_sd == pytest.approx(sds[0])
+    measured = evaluate(found.path, spec)
+    assert 0.3 < measured.expected.distance_mae_km / measured.distance_mae_km < 2
+    assert measured.expected.if_prior_were_true is not None
+
+
+@pytest.mark.parametrize("change", ["less", "different"])
+def test_too_little_gaussian_noise_is_refused(released, change):
+    found, _ = released(**GAUSSIAN)
+    path = found.path / "plan.parquet"
+    table = pq.read_table(path)
+    units = table["gaussian_units"].to_numpy().copy()
+    if change == "less":
+        units[:] = units * 7 // 10
+    else:
+        units[0] += 1000
+    path.unlink()
+    place = table.column_names.index("gaussian_units")
+    pq.write_table(table.set_column(place, "gaussian_units", [units]), path)
+    if change == "less":
+        with pytest.raises(ReleaseCorruptError, match="must meet the ε and δ"):
+            recertify(found.path)
+    manifest = found.path / "manifest.json"
+    told = json.loads(manifest.read_text())
+    told["files"]["plan.parquet"] = {
+        "sha256": hashlib.sha256(path.read_bytes()).hexdigest(),
+        "bytes": path.stat().st_size,
+    }
+    manifest.unlink()
+    manifest.write_text(json.dumps(told))
+    rule = "the promise must cover" if change == "less" else "must be the same at every destination"
+    with pytest.raises(ReleaseCorruptError, match=rule):
+        verify(found.path)
 
 
 @pytest.mark.parametrize("partitions", [1, 7])

@@ -12,6 +12,7 @@ from synthmap.audit.mechanism import Mechanism
 from synthmap.audit.worlds import SETTINGS, World, two_zones
 from synthmap.kernels import noise
 from synthmap.kernels.histogram import noisy_levels
+from synthmap.kernels.noise import GEOMETRIC
 from synthmap.mechanism.histogram_plan import plan_destinations
 from synthmap.privacy.histogram import UNITS, histogram_epsilon, minimum_units
 
@@ -56,7 +57,9 @@ def law_of_counts(truth, units):
         geometric=choices.geometric,
         two_sided=signed,
     )
-    return choices.law(lambda: tuple(driven(homes, len(truth), units, None, np.zeros(1, np.int64)).tolist()))
+    return choices.law(
+        lambda: tuple(driven(homes, len(truth), units, GEOMETRIC.tails, None, np.zeros(1, np.int64)).tolist())
+    )
 
 
 def held_law(n, count, q):
@@ -103,7 +106,7 @@ def joint_law(homes, units, groups):
 
     def run():
         reader = np.zeros(1, np.int64)
-        cells, grouped = driven(np.array(homes), np.array([0, 0, 1]), 2, (units, groups), None, reader)
+        cells, grouped = driven(np.array(homes), np.array([0, 0, 1]), 2, (units, groups), GEOMETRIC, None, reader)
         return (*cells.tolist(), *grouped.tolist())
 
     return choices.law(run)

@@ -131,6 +131,7 @@ NO_DELTA = {
     "usual": ("", "privacy.delta must be given"),
     "adp": ('rule = "adp"', "privacy.delta must be given"),
     "chosen": ('[plan]\nmechanism = "auto"', "privacy.delta must be given"),
+    "gaussian": ('[plan]\nmechanism = "histogram"\nnoise = "gaussian"', r"privacy.delta \(0\) must be 1e-11 or more"),
 }
 
 
@@ -149,6 +150,12 @@ IGNORED = {
     "dropping by the prior": ('[plan]\nmechanism = "histogram"\nkeep = "prior"', "keep must be left out"),
     "a floor of nothing": ("[plan]\nkeep_floor = 0.4", "keep_floor is for"),
     "a reading of nothing": ('[plan]\nreading = "agreement"', "reading is for"),
+    "noise of nothing": ('[plan]\nnoise = "gaussian"', "noise is for mechanism"),
+    "noise of one of two": ('[plan]\nmechanism = "auto"\nnoise = "gaussian"', "noise is for mechanism"),
+    "a rule that gaussian noise does not meet": (
+        'rule = "pure"\n[plan]\nmechanism = "histogram"\nnoise = "gaussian"',
+        r"privacy.rule \(pure\) must be \"adp\"",
+    ),
 }
 
 
@@ -156,6 +163,12 @@ IGNORED = {
 def test_what_the_mechanism_would_ignore_is_refused(read, more, told):
     with pytest.raises(ConfigurationError, match=told):
         read(more)
+
+
+@pytest.mark.parametrize("rule", ["", 'rule = "adp"\n'])
+def test_gaussian_noise_takes_delta_and_promises_approximate_privacy(read, rule):
+    spec = read(f'{rule}[plan]\nmechanism = "histogram"\nnoise = "gaussian"', delta="delta = 1e-7")
+    assert promised(spec) == (Rule.ADP, 1e-7)
 
 
 def test_either_mechanism_takes_what_is_its_own(read):

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from synthmap.kernels.noise import NOISE_UNITS, add_noise, geometric, two_sided
+from synthmap.kernels.noise import GEOMETRIC, NOISE_UNITS, TABLE_UNITS, add_noise, gaussian, geometric, two_sided
 from synthmap.kernels.stream import seeded_stream
+from synthmap.privacy.gaussian import VARIANCE_UNITS, gaussian_tails, gaussian_weights
 
 FALSE_ALARM = 1e-9
 UNITS = (2**30, 2**31 - 2**28, 2**26)
@@ -56,7 +57,7 @@ def test_the_sparse_draw_has_the_law_of_noise_on_every_cell(units):
     truth = np.array([0, 3, 0, 1, 0, 0])
     homes, repeats = np.repeat(np.arange(truth.size), truth), 20_000
     words, reader = seeded_stream(units + 1).words(0, 4_000_000), np.zeros(1, np.int64)
-    sparse = np.array([add_noise(homes, truth.size, units, words, reader) for _ in range(repeats)])
+    sparse = np.array([add_noise(homes, truth.size, units, GEOMETRIC.tails, words, reader) for _ in range(repeats)])
     assert reader[0] > 0
     rng = np.random.default_rng(units)
     other = np.array([dense(rng, truth, units) for _ in range(repeats)])
@@ -73,19 +74,52 @@ def test_noise_only_on_occupied_cells_would_be_found():
     units = 2**30
     homes = np.array([1, 1])
     words, reader = seeded_stream(5).words(0, 10_000), np.zeros(1, np.int64)
-    found = np.array([add_noise(homes, 4, units, words, reader) for _ in range(400)])
+    found = np.array([add_noise(homes, 4, units, GEOMETRIC.tails, words, reader) for _ in range(400)])
     assert (found[:, [0, 2, 3]] > 0).any(axis=0).all()
 
 
 def test_counts_stay_between_none_and_the_headcount():
     words, reader = seeded_stream(6).words(0, 200_000), np.zeros(1, np.int64)
-    found = np.array([add_noise(np.array([2, 2, 2]), 5, 2**31 - 2**24, words, reader) for _ in range(300)])
+    found = np.array(
+        [add_noise(np.array([2, 2, 2]), 5, 2**31 - 2**24, GEOMETRIC.tails, words, reader) for _ in range(300)]
+    )
     assert found.min() == 0
     assert found.max() == 3
 
 
 def test_running_out_of_words_is_told():
     reader = np.zeros(1, np.int64)
-    add_noise(np.array([0, 1]), 50, 2**31 - 2**20, np.full(3, 2**63, np.uint64), reader)
+    add_noise(np.array([0, 1]), 50, 2**31 - 2**20, GEOMETRIC.tails, np.full(3, 2**63, np.uint64), reader)
     assert reader[0] < 0
     assert geometric(np.empty(0, np.uint64), reader, 2**30, 9) == 0
+
+
+@pytest.mark.parametrize("variance", [0.3, 2.0, 30.0])
+def test_gaussian_noise_has_the_law_of_its_table(variance):
+    units = int(variance * VARIANCE_UNITS)
+    tails, weights = np.array(gaussian_tails(units)), gaussian_weights(units) / TABLE_UNITS
+    words, reader = seeded_stream(units).words(0, 50_000), np.zeros(1, np.int64)
+    found = np.array([gaussian(words, reader, tails, 10**6) for _ in range(40_000)])
+    assert reader[0] == 40_000  # one word each
+    counts = np.bincount(found + tails.size, minlength=2 * tails.size + 1)
+    assert agrees(counts, np.append(weights[:0:-1], weights))
+    wrong = np.exp(-(np.arange(-tails.size, tails.size + 1) ** 2) / (1.4 * variance))  # 30 % less variance
+    assert not agrees(counts, wrong / wrong.sum())
+
+
+def test_the_sparse_draw_of_gaussian_noise_has_the_law_of_its_table_in_every_cell():
+    """Empty cells and others, each against its own law, and pairs of empty cells for independence."""
+    truth, repeats, units = np.array([0, 3, 0, 9, 0]), 20_000, 2 * VARIANCE_UNITS
+    homes = np.repeat(np.arange(truth.size), truth)
+    tails, weights = np.array(gaussian_tails(units)), gaussian_weights(units) / TABLE_UNITS
+    words, reader = seeded_stream(8).words(0, 1_000_000), np.zeros(1, np.int64)
+    found = np.array([add_noise(homes, truth.size, 0, tails, words, reader) for _ in range(repeats)])
+    assert reader[0] > 0
+    z, law = np.arange(-tails.size, tails.size + 1), np.append(weights[:0:-1], weights)
+    for cell, count in enumerate(truth):
+        wanted = np.bincount(np.clip(count + z, 0, 12), law, minlength=13)
+        assert agrees(np.bincount(found[:, cell], minlength=13), wanted)
+    positive = found[:, [0, 2, 4]] > 0
+    seen = np.bincount(positive @ [1, 2, 4], minlength=8)
+    p = tails[0] / TABLE_UNITS
+    assert agrees(seen, np.array([p ** bin(i).count("1") * (1 - p) ** (3 - bin(i).count("1")) for i in range(8)]))

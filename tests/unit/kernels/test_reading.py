@@ -6,8 +6,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from synthmap.kernels.noise import law_of
 from synthmap.kernels.reading import (
     Levels,
+    _tails,
+    fades_at,
     interval,
     likely_counts,
     noise_variance,
@@ -15,11 +18,12 @@ from synthmap.kernels.reading import (
     read_counts,
     whole_counts,
 )
+from synthmap.privacy.gaussian import VARIANCE_UNITS, gaussian_tails, gaussian_weights
 
 
 def frame(share, group, ratio, group_ratio=1.0, between=5.0, within=160.0):
     share, group = np.asarray(share, float), np.asarray(group, np.int64)
-    return Levels(share, group, np.bincount(group, share), ratio, group_ratio, between, within)
+    return Levels(share, group, np.bincount(group, share), np.full((3, 1), ratio), group_ratio, between, within)
 
 
 @pytest.mark.parametrize("noisy", [1, 2, 40, 300])
@@ -32,7 +36,7 @@ def test_the_posterior_is_that_of_bayes(noisy, shape, odds, ratio):
     weight = np.exp(logs - logs.max())
     mean = (weight * n).sum() / weight.sum()
     variance = (weight * (n - mean) ** 2).sum() / weight.sum()
-    found = posterior(noisy, shape, odds, ratio)
+    found = posterior(noisy, shape, odds, *[np.array([ratio])] * 2)
     assert found == pytest.approx((mean, variance), rel=1e-6, abs=1e-6)
 
 
@@ -57,7 +61,7 @@ def test_a_quiet_cell_beside_a_loud_one_is_negative_binomial_again(within):
 def test_a_prior_that_is_far_off_gives_numbers():
     """Noisy counts far below what the prior expects: no overflow on the way up."""
     for noisy, shape, odds, ratio in ((5, 216.0, 1e5 / (1e5 + 240), 0.975), (3, 2500.0, 1e5 / 1.05e5, 0.6)):
-        mean, variance = posterior(noisy, shape, odds, ratio)
+        mean, variance = posterior(noisy, shape, odds, *[np.array([ratio])] * 2)
         exact = np.arange(200_000)
         logs = stats.nbinom.logpmf(exact, shape, 1 - odds) + np.abs(noisy - exact) * np.log(ratio)
         weight = np.exp(logs - logs.max())
@@ -155,3 +159,26 @@ def test_noise_variance_is_that_of_its_law():
     z = np.arange(-400, 401)
     weight = 0.7 ** np.abs(z)
     assert noise_variance(0.7) == pytest.approx((weight * z**2).sum() / weight.sum())
+
+
+@pytest.mark.parametrize("variance", [0.4, 6.0])
+@pytest.mark.parametrize("noisy", [0, 1, 7, 30])
+def test_gaussian_counts_are_read_by_the_law_of_the_table(noisy, variance):
+    """Against Bayes' rule written out, where counts were held at 0 and at the headcount of 30 too."""
+    units = int(variance * VARIANCE_UNITS)
+    levels = frame([0.2, 0.8], [0, 1], 0.5)._replace(fades=law_of(gaussian_tails(units)).fades)
+    weights = gaussian_weights(units) / 2**62
+    law = np.zeros(81)
+    law[40 - weights.size + 1 : 40 + weights.size] = np.append(weights[:0:-1], weights)  # of Z = −40, …, 40
+    shape, odds = 3.0, 0.7
+    true = np.arange(31 if noisy == 30 else 60)
+    likely = {0: [law[: 41 - min(n, 40)].sum() for n in true], 30: [law[min(40 + 30 - n, 80) :].sum() for n in true]}
+    exact = [law[np.clip(noisy - n, -40, 40) + 40] for n in true]
+    weight = stats.nbinom.pmf(true, shape, 1 - odds) * likely.get(noisy, exact)
+    mean = (weight * true).sum() / weight.sum()
+    up, down = fades_at(noisy, 30)
+    found = posterior(noisy, shape, odds, levels.fades[up], levels.fades[down])
+    assert found == pytest.approx((mean, (weight * (true - mean) ** 2).sum() / weight.sum()), rel=1e-6, abs=1e-9)
+    tails = np.array([weight[n:].sum() for n in range(1, true.size)]) / weight.sum()
+    told = _tails(noisy, shape, odds, levels.fades[up], levels.fades[down], 30)
+    assert told == pytest.approx(tails[: told.size], rel=1e-3)

@@ -9,6 +9,8 @@ from synthmap.release.statement_mechanisms import WORDS
 
 def test_every_mechanism_has_words(repository):
     assert set(get_args(PlanSummary.model_fields["mechanism"].annotation)) <= set(WORDS)
+    laws = set(get_args(PlanSummary.model_fields["noise_law"].annotation)) - {""}
+    assert {f"histogram, {law}" for law in laws} <= set(WORDS)
     for words in WORDS.values():
         assert all(asdict(words).values())
 
