@@ -84,14 +84,16 @@ def test_destinations_do_not_depend_on_each_other(town, world):
     assert alone.interval.tolist() == whole.interval[inside].tolist()
 
 
-def test_few_words_at_first_give_the_same_table(town, world, monkeypatch):
+@pytest.mark.parametrize("gaussian", [False, True])
+def test_few_words_at_first_give_the_same_table(town, world, monkeypatch, gaussian):
     from synthmap.mechanism import histogram
 
     places, headcount, counts = world
-    plan = plan_destinations(town, places, headcount, SETTINGS)
-    usual = synthesize(plan, counts, town, SETTINGS, seeded_stream(4))
-    monkeypatch.setattr(histogram, "_words_needed", lambda plan, settings: np.ones(len(plan), np.int64))
-    found = synthesize(plan, counts, town, SETTINGS, seeded_stream(4))
+    settings = replace(SETTINGS, gaussian=gaussian)
+    plan = plan_destinations(town, places, headcount, settings)
+    usual = synthesize(plan, counts, town, settings, seeded_stream(4))
+    monkeypatch.setattr(histogram, "_words_needed", lambda plan, law, settings: np.ones(len(plan), np.int64))
+    found = synthesize(plan, counts, town, settings, seeded_stream(4))
     assert found.origin.tolist() == usual.origin.tolist()
     assert found.workers.tolist() == usual.workers.tolist()
 
