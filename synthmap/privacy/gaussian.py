@@ -58,7 +58,7 @@ def gaussian_tails(units: int) -> NDArray[np.int64]:
     --------
     >>> tails = gaussian_tails(4 * VARIANCE_UNITS)
     >>> len(tails), round(int(tails[0]) / 2**62, 4)
-    (15, 0.4003)
+    (14, 0.4003)
     """
     if not 1 <= units <= _LARGEST:
         raise PrivacyParameterError(f"gaussian units ({units}) must be at least 1 and at most {_LARGEST}")
