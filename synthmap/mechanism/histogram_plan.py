@@ -16,6 +16,7 @@ from synthmap.privacy.gaussian import GaussianNoise, gaussian_variance, minimum_
 from synthmap.privacy.histogram import UNITS, histogram_epsilon, minimum_units
 
 _BY_MASS = (8, 16, 32, 64, 128, 256, 512, 1024)
+_FEW_BY_MASS = 256  # where units of a level may be cells, those are better than more by prior mass
 _MOST_UNITS = 2048  # of a level, for all of them to be cells
 _CELLS_A_WORKER = 2  # and 32 more by prior mass: beyond, the units of a level are better cells
 _GROUPS = 48  # neighbouring cells are read together, by that many groups
@@ -181,13 +182,15 @@ def _candidates(
     else:
         wanted.append((1, BY_PRIOR_MASS))
         if by_mass:
-            wanted += [(k, BY_PRIOR_MASS) for k in sorted({min(k, every) for k in _BY_MASS})]
+            most = _FEW_BY_MASS if settings.finest >= 0 else every
+            wanted += [(k, BY_PRIOR_MASS) for k in sorted({min(k, every) for k in _BY_MASS if k <= most})]
         if settings.finest >= 0:  # all units at once, or as many near the destination as a rung allows
             rungs = {min(finest_units + 1, _MOST_UNITS), min(finest_units // 4, _MOST_UNITS // 4)}
             wanted += [(k, settings.finest) for k in sorted(rungs) if k >= _GROUPS]
     alone = minimum_units(settings.epsilon) if gaussian is None else (0, 0)
     rows: list[tuple[Any, ...]] = [(k, min(k, _GROUPS), finest, alone) for k, finest in wanted]
-    if gaussian is None and (large := [one for one in wanted if one[0] >= 2 * _GROUPS]):
+    grouped = [one for one in wanted if settings.cells or settings.finest < 0 or one[1] >= 0]
+    if gaussian is None and (large := [one for one in grouped if one[0] >= 2 * _GROUPS]):
         shared = minimum_units(settings.epsilon, _GROUP_SHARE)
         rows += [(k, _NOISY_GROUPS, finest, shared) for k, finest in large]
     variance = np.array([[_variance(c) for c in noise] for *_, noise in rows])
