@@ -12,7 +12,8 @@ import pytest
 from invariants import finished_once, left, published, spent_on
 from waiting import wait_for
 
-CHUNKS = 10  # spread over the processes that run the tests; what is asserted below adds up to more than 200 deaths
+CHUNKS = 10  # spread over the processes that run the tests
+# what is asserted here and in test_kill_commands.py adds up to more than 200 deaths: 120 + 13 + 20 + 8 + 16, and 30
 
 
 def survives(forks, site, asked, **fault):
@@ -51,26 +52,26 @@ def test_job_and_worker_killed_at_every_step_of_the_job(forks, make_site, chunk)
 
 
 def test_a_job_killed_at_its_steps_is_tried_again_by_its_worker(forks, make_site):
-    assert len(walk(forks, make_site(), "job", itertools.count(2, 4))) >= 27
+    assert len(walk(forks, make_site(), "job", itertools.count(2, 8))) >= 13
 
 
 @pytest.mark.parametrize("both", [False, True], ids=["alone", "with its job"])
 def test_a_worker_killed_at_its_steps(forks, make_site, both):
-    assert len(walk(forks, make_site(), "worker", range(1, 40, 2), both=both)) >= 15
+    assert len(walk(forks, make_site(), "worker", range(1, 40, 3), both=both)) >= 10
 
 
 @pytest.mark.parametrize("chunk", range(2))
 def test_killed_at_random_instants(forks, make_site, chunk):
     site, draw, jobs = make_site(), random.Random(chunk), []
     killed = 0
-    for _ in range(15):
+    for _ in range(10):
         jobs.append(site.submit())
         fault = draw.choice([{"job": "", "both": True}, {"job": ""}, {"worker": "", "both": True}, {"worker": ""}])
         seconds = draw.uniform(0, 0.35)
         fault = {key: ["after", seconds] if value == "" else value for key, value in fault.items()}
         killed += survives(forks, site, jobs[-1], **fault) is not None
     finished_once(site, jobs)
-    assert killed >= 5
+    assert killed >= 4
 
 
 @pytest.mark.parametrize("who", ["job", "worker"])

@@ -23,7 +23,7 @@ import steps
 LOADED = (
     "pipelines.worker", "pipelines.spending", "pipelines.jobs.__main__", "pipelines.jobs.release",
     "pipelines.jobs.messages", "synthmap.cli", "synthmap.commands.ledger", "geopandas.io._geoarrow", "psycopg",
-    "synthmap.confidential.fingerprint",
+    "synthmap.confidential.fingerprint", "rich.console", "rich.progress", "geopandas",
     "pyarrow.acero", "tornado.platform.asyncio", "distributed.dashboard", "sqlalchemy.dialects.sqlite",
     "sqlalchemy.dialects.postgresql.psycopg",
 )  # fmt: skip
@@ -210,8 +210,10 @@ def warm(spec_path: Path) -> None:
     from synthmap.geography.read import read_zones
     from synthmap.geography.region import make_region, write_region
     from synthmap.geography.zones import Zones
+    from synthmap.release.statement_files import _templates
     from synthmap.spec import read_spec
 
+    _templates().get_template("statement.html")
     spec = read_spec(spec_path)
     with tempfile.TemporaryDirectory() as name, mock.patch.object(Zones, "find", _ranks_without_threads):
         place = Path(name)
