@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from distributed import Client, Future, as_completed, wait
+from distributed import Client, Future, as_completed
 from distributed.deploy import Cluster
 
 from pipelines.cluster import connect
@@ -229,8 +229,7 @@ def _read(client: Client, spec: Spec, directory: Path, progress: Progress) -> li
     def run(of: int) -> list[tuple[Stretch, Path]]:
         cut = [Stretch(table, part, of) for table in range(len(spec.tables)) for part in range(of)]
         tasks = [client.submit(tabulate, spec, stretch, directory / _REGION, directory, pure=False) for stretch in cut]
-        wait(tasks)  # all of them, so that progress does not tell where in a table a fault is
-        return list(zip(cut, _gather(tasks, "read", progress), strict=True))
+        return list(zip(cut, _gather(tasks, "read", progress, to_the_end=True), strict=True))
 
     try:
         return run(_STRETCHES * max(1, sum(client.nthreads().values())))
@@ -243,18 +242,25 @@ def _plan(parts: Sequence[Path], settings: PlanSettings, directory: Path) -> Pla
     return read_plans([fetch(part / PLAN, directory) for part in parts], settings)
 
 
-def _gather(tasks: Sequence[Future], stage: str, progress: Progress) -> list[Any]:
-    """Return the results in the order of `tasks`; the first error cancels the others."""
+def _gather(tasks: Sequence[Future], stage: str, progress: Progress, *, to_the_end: bool = False) -> list[Any]:
+    """Return the results in the order of `tasks`; an error cancels the others.
+
+    Or all go on `to_the_end` first, so that progress does not tell where in a table a fault is.
+    """
     progress(stage, 0, len(tasks))
+    failed = None
     for done, task in enumerate(as_completed(tasks), start=1):
-        if task.status != "finished":
-            fault = task.exception() if task.status == "error" else None
-            for other in tasks:
-                other.cancel()
-            if isinstance(fault, ToldElsewhereError):
-                raise fault.told()
-            if isinstance(fault, SynthmapError):
-                raise fault.with_traceback(None)
-            raise StageError(f"the workers of the cluster were lost during stage {stage}; nothing was published")
+        failed = failed or (task if task.status != "finished" else None)
+        if failed and not to_the_end:
+            break
         progress(stage, done, len(tasks))
+    if failed:
+        fault = failed.exception() if failed.status == "error" else None
+        for other in tasks:
+            other.cancel()
+        if isinstance(fault, ToldElsewhereError):
+            raise fault.told()
+        if isinstance(fault, SynthmapError):
+            raise fault.with_traceback(None)
+        raise StageError(f"the workers of the cluster were lost during stage {stage}; nothing was published")
     return [task.result() for task in tasks]

@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Sequence
+from decimal import Decimal
 from enum import StrEnum
 from fractions import Fraction
 from hashlib import sha256
@@ -225,6 +226,11 @@ def charge(
     except ValidationError as fault:
         lines = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in fault.errors(include_url=False))
         raise LedgerError(f"charge ({kind}) must be one that the ledger can add up: {lines}") from None
+
+
+def as_typed(value: float) -> Fraction:
+    """Return a figure as it was typed: the shortest decimal that means this float."""
+    return Fraction(Decimal(repr(float(value))))
 
 
 def check_dataset(dataset: str) -> None:

@@ -10,8 +10,6 @@ budget are told apart here, never by a clock.
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from decimal import Decimal
-from fractions import Fraction
 
 from sqlalchemy import select, text
 from sqlalchemy.orm import Session
@@ -19,7 +17,17 @@ from sqlalchemy.orm import Session
 from synthmap.catalog.account import Account, Entry
 from synthmap.catalog.database import Catalog
 from synthmap.catalog.datasets import find_dataset
-from synthmap.catalog.entries import SPENDING, Charge, Content, Kind, check_dataset, hash_of, read_body, same_jobs
+from synthmap.catalog.entries import (
+    SPENDING,
+    Charge,
+    Content,
+    Kind,
+    as_typed,
+    check_dataset,
+    hash_of,
+    read_body,
+    same_jobs,
+)
 from synthmap.catalog.tables import LedgerHeadRow, LedgerRow
 from synthmap.errors import BudgetExceededError, LedgerError
 
@@ -44,7 +52,7 @@ def set_budget(catalog: Catalog, dataset: str, epsilon: float, delta: float) -> 
         raise LedgerError(f"delta ({delta:g}) must be at least 0 and below 1")
     find_dataset(catalog, dataset)
     typed = {"epsilon": epsilon, "delta": delta}
-    exact = {name: str(Fraction(Decimal(repr(float(value))))) for name, value in typed.items()}
+    exact = {name: str(as_typed(value)) for name, value in typed.items()}
     with catalog.write() as session, _writing(session, dataset) as account:
         _append(session, account, account.next(Kind.BUDGET, budget=exact))
     return account

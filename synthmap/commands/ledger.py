@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pipelines.release import Released
     from synthmap.catalog.account import Account
     from synthmap.catalog.database import Catalog
-    from synthmap.catalog.entries import Charge, Kind
+    from synthmap.catalog.entries import Charge
     from synthmap.spec import Spec
 
 app = typer.Typer(
@@ -129,8 +129,6 @@ def record(
 
     Do so before the answer exists: what passes the budget is refused. It cannot be taken back.
     """
-    if kind not in (known := [one.value for one in _spending()]):
-        raise ConfigurationError(f"kind ({kind}) must be one of {', '.join(known)}")
     with opened(store, database) as catalog:
         from pipelines.settings import worker_settings
         from pipelines.spending import record as record_loss
@@ -194,26 +192,18 @@ def refuse_unpaid(spec: "Spec", registry: Path | None) -> None:
             )
 
 
-def _spending() -> tuple["Kind", ...]:
-    from synthmap.catalog.entries import SPENDING
-
-    return SPENDING
-
-
 def _loss(kind: str, times: int, jobs: int, epsilon: float, delta: float, segments: bool) -> "Charge":
     """Return a loss that was proved elsewhere; figures count as they were typed."""
-    from decimal import Decimal
-    from fractions import Fraction
+    from synthmap.catalog.entries import SPENDING, Adjacency, Kind, as_typed, charge
 
-    from synthmap.catalog.entries import Adjacency, Kind, charge
-
+    if kind not in SPENDING:
+        raise ConfigurationError(f"kind ({kind}) must be one of {', '.join(SPENDING)}")
     for figure, value, most in (("epsilon", epsilon, 1e6), ("delta", delta, 1.0)):
         if not 0 <= value <= most:
             raise ConfigurationError(f"{figure} ({value:g}) must be at least 0 and at most {most:g}")
-    exact = [Fraction(Decimal(repr(value))) for value in (epsilon, delta)]
     adjacency = Adjacency.ORIGIN_OR_SEGMENT if segments else Adjacency.ORIGIN
     rule = "pure" if delta == 0 else "dp"
-    parts = [("table", times * jobs, exact[0], exact[1])]
+    parts = [("table", times * jobs, as_typed(epsilon), as_typed(delta))]
     return charge(Kind(kind), parts, adjacency=adjacency, rule=rule, max_jobs_per_worker=jobs)
 
 

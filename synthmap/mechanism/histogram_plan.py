@@ -182,7 +182,7 @@ def _candidates(
     else:
         wanted.append((1, BY_PRIOR_MASS))
         if by_mass:
-            most = _FEW_BY_MASS if settings.finest >= 0 else every
+            most = _FEW_BY_MASS if settings.finest >= 0 else _BY_MASS[-1]
             wanted += [(k, BY_PRIOR_MASS) for k in sorted({min(k, every) for k in _BY_MASS if k <= most})]
         if settings.finest >= 0:  # all units at once, or as many near the destination as a rung allows
             rungs = {min(finest_units + 1, _MOST_UNITS), min(finest_units // 4, _MOST_UNITS // 4)}

@@ -55,6 +55,11 @@ def test_large_workplaces_get_noisy_groups_where_noise_is_heavy(town):
     assert (plan.groups[plan.group_noise_units > 0] < plan.cells[plan.group_noise_units > 0]).all()
 
 
+def test_every_zone_may_be_a_cell_where_cells_are_by_prior_mass_alone(town):
+    plan = plan_destinations(town, PLACES, HEADCOUNT, replace(SETTINGS, epsilon=25.0, finest=-1))
+    assert plan.cells_asked.max() == len(town.zones) + 1
+
+
 def test_a_plan_depends_on_its_own_headcount_only(town):
     whole = plan_destinations(town, PLACES, HEADCOUNT, SETTINGS)
     for i in (0, 5, 11):
