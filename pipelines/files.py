@@ -15,7 +15,8 @@ ROW_GROUP = 131_072
 
 def write_part(path: Path, table: SyntheticCounts, region: Region, segments: tuple[str, ...]) -> None:
     """Write a part of the OD table, sorted by destination and origin: those two, count, segments, interval of count."""
-    order = np.lexsort([region.position[table.origin], region.position[table.destination]])
+    place = region.position[table.destination] * np.int64(region.position.size) + region.position[table.origin]
+    order = np.argsort(place, kind="stable")
     workers = table.workers[order]
     columns = {
         "origin": region.names.take(pa.array(table.origin[order])),

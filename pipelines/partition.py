@@ -69,7 +69,7 @@ def collect(
     merged = [merge_duplicates(*_stack(listed), policy="sum", zones=region.zones)] if listed else []
     merged += [block for one_row, blocks in each if not one_row for block in blocks]
     destination, origin, workers = merge_duplicates(*_stack(merged), policy=spec.duplicates, zones=region.zones)
-    order = np.lexsort([origin, region.position[destination]])
+    order = np.argsort(region.position[destination], kind="stable")  # within a destination origins ascend already
     destination, origin, workers = destination[order], origin[order], workers[order]
     ranks = region.rank_of_position[partition.first + np.flatnonzero(headcount)]
     starts = np.append(np.flatnonzero(np.diff(destination, prepend=-1)), destination.size)

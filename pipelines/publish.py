@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 import synthmap
-from pipelines.files import write_plan, write_zones
+from pipelines.files import write_plan
 from synthmap.compiled import SOURCES
 from synthmap.geography.region import Region
 from synthmap.geography.zones import ELSEWHERE
@@ -55,7 +55,6 @@ def finish(
     ready: Callable[[], None],
 ) -> tuple[Path, Manifest]:
     """Complete the release in `partial`, verify it, publish it if `ready` agrees; return its directory and manifest."""
-    write_zones(partial / "zones.parquet", region, elsewhere=spec.outside == "elsewhere")
     write_plan(partial / "plan.parquet", plan, region)
     manifest = describe(spec, release, region, plan, settings, choice, source, {})
     write_statement(partial, manifest)

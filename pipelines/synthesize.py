@@ -1,8 +1,8 @@
-"""Stage 3: draw a partition's synthetic workers and write them as a part of the release."""
+"""Stage 3: draw a partition's synthetic workers and write them as a part of the release; beside it, the zones."""
 
 from pathlib import Path
 
-from pipelines.files import write_part
+from pipelines.files import write_part, write_zones
 from pipelines.partition import PLAN, read_counts, read_plans
 from pipelines.places import fetch, results
 from pipelines.stage import attempt, stage
@@ -31,4 +31,14 @@ def draw(spec: Spec, partition: Path, region_directory: Path, directory: Path) -
     with results(directory) as here:
         path = attempt(here, "draw")
         write_part(path, table, region, spec.segment_columns)
+    return directory / path.name
+
+
+@stage
+def draw_zones(spec: Spec, region_directory: Path, directory: Path) -> Path:
+    """Return the file in `directory` to which the zones were written, as a release shows them on a map."""
+    region = open_region(fetch(region_directory, directory))
+    with results(directory) as here:
+        path = attempt(here, "zones")
+        write_zones(path, region, elsewhere=spec.outside == "elsewhere")
     return directory / path.name

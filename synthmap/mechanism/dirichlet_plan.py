@@ -92,17 +92,20 @@ def plan_destinations(
         If no noise level meets the settings.
     """
     asked, finest = _candidates(settings, len(region.zones) + 1)
-    most = _most(settings, headcount, asked)
     model = model_of(settings, table)
-    look = most.copy()
-    if settings.finest < 0 and not settings.cells:
-        look = np.minimum(most, _FIRST_LOOK)
+    first = _FIRST_LOOK if settings.finest < 0 and not settings.cells else asked.max()
+    look = _most(settings, headcount, asked, first)
     plan = _best(region, model, destination, headcount, settings, asked, finest, look)
-    while (edge := np.flatnonzero((look < most) & (plan.cells_asked == look))).size:
-        look[edge] = np.minimum(most[edge], _FURTHER_LOOK * look[edge])
-        finer = _best(region, model, destination[edge], headcount[edge], settings, asked, finest, look[edge])
+    while (edge := np.flatnonzero((look == first) & (plan.cells_asked == look))).size:  # the most cells do best
+        first *= _FURTHER_LOOK
+        further = _most(settings, headcount[edge], asked, first)
+        edge, further = edge[further > look[edge]], further[further > look[edge]]
+        if not edge.size:
+            break
+        finer = _best(region, model, destination[edge], headcount[edge], settings, asked, finest, further)
         for field in fields(DirichletPlan):
             getattr(plan, field.name)[edge] = getattr(finer, field.name)
+        look[edge] = further
     return plan
 
 
@@ -166,13 +169,15 @@ def _candidates(settings: PlanSettings, every: int) -> tuple[NDArray[np.int64], 
     return np.array([*by_mass, *by_distance], np.int64), np.array(finest, np.int64)
 
 
-def _most(settings: PlanSettings, headcount: NDArray[np.int64], asked: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return for each destination the most cells worth a look: beyond, nearly all workers would be the prior's."""
+def _most(
+    settings: PlanSettings, headcount: NDArray[np.int64], asked: NDArray[np.int64], limit: int
+) -> NDArray[np.int64]:
+    """Return for each destination the most cells worth a look, up to a limit: beyond, nearly all workers are prior."""
     ladder = np.unique(asked)
     distinct, inverse = np.unique(headcount, return_inverse=True)
     most = np.full(distinct.size, ladder[0])
     for place, n in enumerate(distinct.tolist()):
-        for cells in ladder[1:].tolist():
+        for cells in ladder[(ladder > ladder[0]) & (ladder <= limit)].tolist():
             mass = float(_calibrate(settings, n, cells)[0].alpha) * cells * settings.segments
             if mass / (mass + n) > _HEAVIEST_PRIOR_SHARE:
                 break
