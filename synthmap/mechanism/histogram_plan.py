@@ -185,8 +185,8 @@ def _candidates(
             most = _FEW_BY_MASS if settings.finest >= 0 else _BY_MASS[-1]
             wanted += [(k, BY_PRIOR_MASS) for k in sorted({min(k, every) for k in _BY_MASS if k <= most})]
         if settings.finest >= 0:  # all units at once, or as many near the destination as a rung allows
-            rungs = {min(finest_units + 1, _MOST_UNITS), min(finest_units // 4, _MOST_UNITS // 4)}
-            wanted += [(k, settings.finest) for k in sorted(rungs) if k >= _GROUPS]
+            all_units, some = min(finest_units + 1, _MOST_UNITS), min(finest_units // 4, _MOST_UNITS // 4)
+            wanted += [(k, settings.finest) for k in (some, all_units) if k >= _GROUPS or k == all_units]
     alone = minimum_units(settings.epsilon) if gaussian is None else (0, 0)
     rows: list[tuple[Any, ...]] = [(k, min(k, _GROUPS), finest, alone) for k, finest in wanted]
     grouped = [one for one in wanted if settings.cells or settings.finest < 0 or one[1] >= 0]

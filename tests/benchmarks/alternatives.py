@@ -17,33 +17,39 @@ tract and tract to zone. Mean ± standard deviation over draws.
 Seen, 5 draws each unless said, km and common part at ε = 1, 2, 4, 8.6 (deviations are below 3 % of the km).
 
 Rhode Island 2019, tract to zone    ε = 1         2           4           8.6
-histogram, means                 1.625 .605  1.285 .692  0.905 .820  0.422 .962 (1 draw)
+histogram, means                 1.580 .605  1.213 .690  0.904 .820  0.413 .962
 histogram, likeliest (1 draw)    2.581 .619  1.841 .712  1.365 .843  0.546 .967
 planned                          2.36  .531  1.65  .558  1.19  .595  1.05  .683
 geometric by tract (1 draw)      4.537 .518  3.319 .660  2.268 .807  0.618 .959
-(the histogram at ε = 4 as it is now; at 1, 2 and 8.6, and the likeliest, with 32 groups and strength_inside 240)
-Not run here with 5 draws: stability, inf-tda, noise on zones.
+inf-tda                          3.199 .246  2.265 .363  1.562 .492  1.021 .631
+stability histogram (OpenDP)     8.985 .372  8.942 .373  8.824 .377  8.096 .404
+geometric by zone                11.15 .275  11.56 .324  12.51 .360  11.97 .459
+geometric, n(d) largest zones    at ε = 4, 1 draw: 12.37 .362
+(the histogram with tracts; its likeliest reading with 32 groups and strength_inside 240)
 
-Made-up region, tract to tract      ε = 1         2           4           8.6
-histogram, means                 0.613 .957  0.466 .973  0.345 .985  0.220 .995
-inf-tda (at ε = 1 earlier)       1.11  .890  0.734 .930  0.500 .956  0.338 .972
+Made-up region, tract to tract, all in one run: what the histogram is compared with
+                                    ε = 1         2           4           8.6
+histogram, means                 0.619 .957  0.459 .973  0.349 .985  0.219 .995
+histogram, likeliest             0.630 .957  0.498 .972  0.431 .983  0.239 .995
+planned                          1.551 .880  0.979 .924  0.646 .949  0.579 .953
+inf-tda                          1.084 .888  0.737 .930  0.501 .956  0.340 .973
 geometric, n(d) largest zones    3.715 .757  2.699 .803  2.368 .807  1.519 .874
-stability histogram (OpenDP)     5.016 .699  4.631 .719  4.144 .746  2.845 .821
+stability histogram (OpenDP)     5.016 .699  4.637 .718  4.147 .746  2.848 .821
 geometric by tract (earlier)     0.757 .947  0.498 .968  0.338 .981  0.186 .995
 
 Leeds 2011, zone to zone            ε = 1         2           4           8.6
 planned                          0.475 .842  0.189 .893  0.101 .909  0.083 .910
-histogram, means                 0.044 .961  0.024 .980  0.011 .993  0.003 .999
+histogram, means                 0.043 .961  0.022 .980  0.011 .993  0.003 .999
 geometric (OpenDP)               0.049 .958  0.026 .980  0.014 .993  0.004 .999
 stability histogram (OpenDP)     0.286 .897  0.175 .934  0.094 .962  0.026 .990
 inf-tda                          0.157 .843  0.083 .908  0.064 .947  0.057 .971
 ICDE 2008                        1.162 .751, the same at every ε
 prior alone 1.162 .740; no privacy, resampled 0.064 .937
 
-District of Columbia 2023, tract to zone; the histogram with block groups for cells, since when it is given tracts
+District of Columbia 2023, tract to zone (the histogram with tracts)
 planned                          0.364 .526  0.289 .552  0.243 .595  0.230 .700
-histogram, means                 0.363 .571  0.285 .658  0.191 .780  0.091 .941
-histogram, likeliest             0.491 .538  0.368 .645  0.244 .783  0.101 .946
+histogram, means                 0.296 .629  0.226 .729  0.148 .853  0.071 .971
+histogram, likeliest             0.357 .633  0.261 .744  0.174 .867  0.072 .974
 tract cells, one α               0.766 .533  0.601 .582  0.345 .651  0.229 .704
 geometric by tract (OpenDP)      0.501 .599  0.403 .735  0.308 .862  0.100 .972
 ICDE 2008                        0.540 .494, the same at every ε
@@ -368,6 +374,8 @@ def _plot(found: list[dict[str, object]], world: World, path: Path) -> None:
         axis.set_xlabel("ε")
         axis.set_ylabel(label)
     axes[0].set_yscale("log")
+    axes[0].yaxis.set_major_formatter("{x:g}")
+    axes[0].yaxis.set_minor_formatter("{x:g}")
     figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3, fontsize=8)
     figure.suptitle(f"{world.name}: error against ε")
     figure.savefig(path, dpi=120)

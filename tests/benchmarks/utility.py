@@ -4,31 +4,32 @@ Error of a destination's average commute (worker-weighted and not), common part 
 zone to zone), mean ± standard deviation over draws; `predicted` is the plan's own expectation of the first column, from
 public figures (`expected_mae_km` of `predicted_km`). Default prior, δ = 1e-5, everything included, rule pdp.
 
-Seen (5 draws each; ``--fixed`` looks for the best number of prior-mass cells *afterwards*, in the confidential table):
+Seen (5 draws each; ``--fixed`` looks for the best number of prior-mass cells *afterwards*, in the confidential table;
+its rows are of an earlier run, with a finer prior):
 
 Rhode Island 2019 main       ε = 0.5          1          2          4        8.6         10
-planned, km                2.895±.011 2.370±.017 1.674±.010 1.184±.011 1.043±.013 1.047±.020
+planned, km                2.874±.006 2.342±.018 1.643±.011 1.164±.011 1.041±.007 1.049±.019
 best fixed cells, km       2.746±.015 2.342±.006 1.797±.012 1.240±.012 1.041±.015 1.036±.009
-tract cells, km            8.560      7.861      6.265      3.149      1.060      1.054
+tract cells, km            8.579      7.878      6.283      3.165      1.060      1.052
 planned, common part       0.723      0.749      0.783      0.823      0.858      0.860
-predicted, km              2.36       1.86       1.33       1.01       0.94       0.94
-prior alone 3.560 km (predicted 3.04), common part 0.702; the urn alone, without privacy, 1.046±.014 km, 0.862
+predicted, km              2.37       1.87       1.33       1.02       0.95       0.95
+prior alone 3.546 km (predicted 3.05), common part 0.701; the urn alone, without privacy, 1.046±.014 km, 0.862
 
 District of Columbia 2023
-planned, km                0.447±.005 0.364±.006 0.288±.007 0.242±.002 0.230±.004 0.227±.003
+planned, km                0.447±.006 0.364±.005 0.287±.007 0.243±.002 0.230±.004 0.227±.003
 best fixed cells, km       0.476±.003 0.370±.005 0.288±.004 0.249±.004 0.233±.005 0.227±.002
-tract cells, km            0.839      0.765      0.601      0.347      0.232      0.229
-planned, common part       0.649      0.667      0.699      0.761      0.860      0.863
+tract cells, km            0.840      0.766      0.603      0.348      0.232      0.229
+planned, common part       0.648      0.666      0.697      0.758      0.860      0.862
 predicted, km              0.65       0.49       0.34       0.25       0.23       0.23
-prior alone 0.542 km (predicted 0.88), common part 0.632; the urn alone 0.224±.003 km, 0.864
+prior alone 0.541 km (predicted 0.88), common part 0.631; the urn alone 0.224±.003 km, 0.864
 
 Leeds 2011
-planned, km                0.763±.009 0.444±.010 0.183±.010 0.099±.005 0.086±.004 0.086±.007
+planned, km                0.785±.006 0.477±.007 0.199±.008 0.101±.009 0.088±.005 0.086±.007
 best fixed cells, km       0.780±.004 0.467±.006 0.184±.009 0.100±.009 0.094±.009 0.088±.011
 zone cells, km             2.239      1.533      0.611      0.122      0.087      0.086
-planned, common part       0.789      0.844      0.897      0.910      0.911      0.913
-predicted, km              0.71       0.37       0.16       0.09       0.08       0.08
-prior alone 1.147 km (predicted 1.23), common part 0.754; the urn alone 0.084±.004 km, 0.912
+planned, common part       0.787      0.841      0.892      0.909      0.911      0.913
+predicted, km              0.72       0.37       0.15       0.08       0.08       0.08
+prior alone 1.161 km (predicted 1.24), common part 0.751; the urn alone 0.084±.004 km, 0.912
 
 The fixed 16 cells do better on Rhode Island at ε = 0.5 because their pull towards far cells (0.8 km at full noise)
 happens to cancel the bias of the prior there (−1.8 km), whose sign no planner can know.

@@ -118,6 +118,26 @@ def test_likeliest_units_agree_more_where_the_prior_holds(town):
     assert agree[0] > 0.3
 
 
+def test_counties_of_a_large_workplace_are_nearer_than_noise_on_blocks_allows(town):
+    """A thousand workers whose counties the prior does not know: where they live is seen, not guessed."""
+    settings = plan_settings(mechanism="histogram", finest=1, either=True, cells=401, epsilon=0.5)
+    starts = town.tree.level_start[0]
+    blocks = np.diff(starts)
+    rng = np.random.default_rng(4)
+    workers = rng.multinomial(1000, np.repeat(rng.dirichlet(np.ones(blocks.size)) / blocks, blocks))
+    origin = np.flatnonzero(workers).astype(np.int32)
+    counts = Counts(np.array([0, origin.size]), origin, workers[origin][:, None])
+    plan = plan_destinations(town, np.array([7], np.int32), np.array([1000]), settings)
+    true, off = np.add.reduceat(workers, starts[:-1]), []
+    for seed in range(20):
+        table = synthesize(plan, counts, town, settings, seeded_stream(seed))
+        drawn = np.bincount(table.origin, table.workers[:, 0], starts[-1])
+        off.append(np.add.reduceat(drawn, starts[:-1]) - true)
+    ratio = np.exp(-0.25)
+    noise = 2 * ratio / (1 - ratio) ** 2 * blocks.mean()  # variance of a county's sum, one count a block
+    assert np.mean(np.square(off)) < 0.5 * noise
+
+
 def test_a_table_in_the_prior_draws_towards_it(town):
     places, headcount = np.array([5], np.int32), np.array([50])
     counts = Counts(np.array([0, 1]), np.array([300], np.int32), np.array([[50]]))

@@ -60,6 +60,11 @@ def test_every_zone_may_be_a_cell_where_cells_are_by_prior_mass_alone(town):
     assert plan.cells_asked.max() == len(town.zones) + 1
 
 
+def test_all_units_of_a_level_may_be_cells_however_few_they_are(town):
+    plan = plan_destinations(town, PLACES, np.full(len(PLACES), 1000), replace(SETTINGS, finest=1, either=False))
+    assert (plan.cells > 20).all()
+
+
 def test_a_plan_depends_on_its_own_headcount_only(town):
     whole = plan_destinations(town, PLACES, HEADCOUNT, SETTINGS)
     for i in (0, 5, 11):
