@@ -49,10 +49,10 @@ def opened(browser: Any, address: str, **options: Any) -> Iterator[Any]:
         context.close()
 
 
-def picture(page: Any, name: str, directory: Path) -> Path:
-    """Take a picture of what is shown: in the directory SYNTHMAP_SCREENSHOTS, if set, to be looked at."""
+def picture(page: Any, name: str, directory: Path, *, whole: bool = False) -> Path:
+    """Take a picture of what is shown, or of the whole page; kept in the directory SYNTHMAP_SCREENSHOTS if set."""
     place = Path(os.environ.get("SYNTHMAP_SCREENSHOTS", directory))
     place.mkdir(parents=True, exist_ok=True)
     path = place / f"{name}.png"
-    page.screenshot(path=path)
+    page.screenshot(path=path, full_page=whole)
     return path

@@ -2,8 +2,13 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
+import browser
+import layout
+
+PHONE = {"width": 390, "height": 844}
 MIDDLE = (440, 474)  # pixels of the middle of the map at 1280 × 900
 
 
@@ -44,6 +49,21 @@ def workers(page: Any) -> int:
 def unfold(page: Any, title: str) -> None:
     """Open a part of the panel."""
     page.locator(".panel > details > summary", has_text=title).click()
+
+
+def picture(page: Any, name: str, directory: Path) -> Path:
+    """Take a picture of a state of the map, in which nothing may overlap or be cut off, nor on a phone."""
+    layout.in_order(page)
+    path = browser.picture(page, name, directory)
+    size = page.viewport_size
+    if size != PHONE:
+        page.set_viewport_size(PHONE)
+        settle(page)
+        layout.in_order(page)
+        browser.picture(page, f"{name}-narrow", directory, whole=True)
+        page.set_viewport_size(size)
+        settle(page)
+    return path
 
 
 @contextmanager

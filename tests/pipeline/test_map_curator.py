@@ -9,7 +9,7 @@ import sys
 import browser
 import httpx2
 import pytest
-from mappage import ignoring, settle, unfold
+from mappage import ignoring, picture, settle, unfold
 from waiting import wait_for
 
 UP = "from synthmap.cli import main; main()"
@@ -58,24 +58,24 @@ def test_a_curator_publishes_a_release_and_watches_it(chrome, running, tmp_path)
             enter(page, "smk_wrong")
             page.locator(".status", has_text="not one of the service's, or was revoked").wait_for()
             page.get_by_label("Key", exact=True).wait_for()
-        browser.picture(page, "curator-wrong-key", tmp_path)
+        picture(page, "curator-wrong-key", tmp_path)
         enter(page, key)
         page.get_by_role("button", name="Publish a release").wait_for()
         assert page.locator(".status .failed").count() == 0
         assert key not in page.url
         page.get_by_label("Privacy loss ε").fill("2")
         page.get_by_label("Title", exact=True).fill("Made on the map <b>")
-        browser.picture(page, "curator-form", tmp_path)
+        picture(page, "curator-form", tmp_path)
         page.get_by_role("button", name="Publish a release").click()
         page.wait_for_selector(".job")
-        browser.picture(page, "curator-running", tmp_path)
+        picture(page, "curator-running", tmp_path)
         page.wait_for_selector(".job[data-status=successful]", timeout=120_000)
         page.locator("option", has_text="Made on the map <b>").first.wait_for(state="attached")
         assert page.get_by_label("Release").first.locator("option").count() == 2
         page.get_by_text(re.compile("^[2-9] entries$")).wait_for()  # the budget, what was spent, what was published
         assert "Not measured yet" in page.locator(".panel").inner_text()
         page.locator(".job").scroll_into_view_if_needed()
-        browser.picture(page, "curator-done", tmp_path)
+        picture(page, "curator-done", tmp_path)
         page.get_by_role("button", name="Forget it").click()
         page.get_by_label("Key", exact=True).wait_for()
         assert page.locator(".job").count() == 0

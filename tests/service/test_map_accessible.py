@@ -1,11 +1,10 @@
 """axe finds no serious fault in the map: light and dark, wide and narrow, with all of it open."""
 
-import browser
 import pytest
-from mappage import settle, unfold
+from mappage import PHONE, picture, settle, unfold
 
 AXE = "synthmap/service/web/node_modules/axe-core/axe.min.js"
-WIDE, NARROW = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
+WIDE = {"width": 1280, "height": 900}
 
 
 @pytest.fixture(scope="module")
@@ -25,7 +24,7 @@ def serious(page, axe):
             if one["impact"] in ("serious", "critical") for node in one["nodes"]]  # fmt: skip
 
 
-@pytest.mark.parametrize(("scheme", "size"), [("light", WIDE), ("dark", WIDE), ("light", NARROW)])
+@pytest.mark.parametrize(("scheme", "size"), [("light", WIDE), ("dark", WIDE), ("light", PHONE)])
 def test_axe_finds_no_serious_fault(shown, axe, odd, scheme, size, tmp_path):
     page = shown(odd, options={"color_scheme": scheme, "viewport": size}, area="side", id="east")
     for title in ("Analyses", "Privacy statement", "Downloads", "Key and publishing"):
@@ -35,7 +34,7 @@ def test_axe_finds_no_serious_fault(shown, axe, odd, scheme, size, tmp_path):
     page.locator("section.analysis summary").click()
     settle(page)
     assert serious(page, axe) == []
-    browser.picture(page, f"axe-{scheme}-{size['width']}", tmp_path)
+    picture(page, f"axe-{scheme}-{size['width']}", tmp_path)
 
 
 def test_axe_would_find_a_fault(shown, axe, odd):

@@ -4,7 +4,7 @@ import csv
 
 import browser
 import pytest
-from mappage import get, settle, unfold
+from mappage import get, picture, settle, unfold
 
 
 @pytest.fixture
@@ -50,10 +50,24 @@ def test_every_analysis_shows_the_figures_of_the_api(county, made_up, tmp_path):
             assert text in shown.inner_text()
         assert sum("±" in one for one in cells) == sum(row["expected_error"] > 0 for row in found["rows"])
         shown.locator("h3").scroll_into_view_if_needed()
-        browser.picture(page, f"analysis-{name}", tmp_path)
+        picture(page, f"analysis-{name}", tmp_path)
 
 
-def test_two_releases_are_compared_on_the_map(chrome, live_two, two, made_up, client, tmp_path):
+def number(text):
+    """The number before the expected error, as the page writes it in British English."""
+    return int(text.split(" ±")[0].replace(",", ""))
+
+
+def charted(shown):
+    """What the picture of a comparison tells: differences of bars, and of sectors, each with its expected error."""
+    bars = shown.locator(".ranked td.number").all_inner_texts()
+    sectors = [one.split(": ")[1] for one in shown.locator(".radial path title").all_text_contents()]
+    return [one.split(" ±")[0] for one in (*sectors, *bars)]
+
+
+@pytest.fixture
+def compared(chrome, live_two, two, made_up, client):
+    """The map with the county of most workers, of two releases; the later one is shown."""
     (later,) = {path.name for path in two.iterdir()} - {made_up}
     rows = client.get(f"/releases/{made_up}/od", params={"level": "county", "top": 1}).json()["rows"]
     with browser.opened(chrome, live_two) as page:
@@ -61,22 +75,33 @@ def test_two_releases_are_compared_on_the_map(chrome, live_two, two, made_up, cl
         settle(page)
         unfold(page, "Analyses")
         page.get_by_label("Analysis", exact=True).select_option("time")
-        for of in ("inflow-outflow", "area-profile", "origins"):
-            page.get_by_label("What is compared").select_option(of)
-            found = run(page, "time").json()
-            assert found["parameters"]["of"] == of
-            assert found["parameters"]["releases"] == {"before": made_up, "after": later}
-            shown = page.locator("section.analysis")
-            assert made_up in shown.inner_text()
-            shown.locator("summary", has_text="All figures").click()
-            for line, row in zip(shown.locator("details tbody tr").all(), found["rows"], strict=True):
-                cells = line.locator("td").all_inner_texts()
-                numbers = [int(one.split(" ±")[0].replace(",", "")) for one in cells[:3]]
-                assert numbers == [row["before"]["workers"], row["after"]["workers"], row["workers"]]
-                assert ("±" in cells[2]) == (row["expected_error"] > 0)
-                assert cells[-1] == ("within noise" if row["within_noise"] else "more than noise")
-            shown.locator("h3").scroll_into_view_if_needed()
-            browser.picture(page, f"analysis-time-{of}", tmp_path)
+        yield page, {"before": made_up, "after": later}
+
+
+@pytest.mark.parametrize("of", ["inflow-outflow", "area-profile", "distance-direction", "destinations", "origins"])
+def test_two_releases_are_compared_on_the_map(compared, of, tmp_path):
+    page, releases = compared
+    page.get_by_label("What is compared").select_option(of)
+    found = run(page, "time").json()
+    assert found["parameters"]["of"] == of
+    assert found["parameters"]["releases"] == releases
+    shown = page.locator("section.analysis")
+    assert releases["before"] in shown.inner_text()
+    rows = [one for one in found["rows"] if one.get("group") == "unit"] or found["rows"]
+    assert sorted(charted(shown)) == sorted(f"{one['workers']:+,}" if one["workers"] else "0" for one in rows)
+    shown.locator("summary", has_text="All figures").click()
+    for line, row in zip(shown.locator("details tbody tr").all(), found["rows"], strict=True):
+        cells = line.locator("td").all_inner_texts()
+        told = row["before"]["workers"], row["after"]["workers"], row["workers"]
+        assert tuple(number(one) for one in cells[:3]) == told
+        assert ("±" in cells[2]) == (row["expected_error"] > 0)
+        assert cells[2].startswith("+") == (row["workers"] > 0)
+        assert cells[-1] == ("within noise" if row["within_noise"] else "more than noise")
+    for part in ("h3", "figure", ".ranked"):
+        if shown.locator(part).count():
+            shown.locator(part).first.scroll_into_view_if_needed()
+            shown.locator(part).first.evaluate("one => one.scrollIntoView()")
+            picture(page, f"analysis-time-{of}-{part.strip('.')}", tmp_path)
 
 
 def test_an_analysis_is_a_file(county, tmp_path):
@@ -109,7 +134,7 @@ def test_statement_and_files_of_a_release_are_there(shown, odd, tmp_path):
         page.get_by_role("link", name="plan.parquet").click()
     arrived.value.save_as(tmp_path / "plan.parquet")
     assert (tmp_path / "plan.parquet").read_bytes()[:4] == b"PAR1"
-    browser.picture(page, "downloads", tmp_path)
+    picture(page, "downloads", tmp_path)
 
 
 def test_beside_the_statement_stands_what_the_ledger_comes_to_by_each_rule(shown, made_up):

@@ -14,6 +14,10 @@ export const moment = (value: string): string => times.format(new Date(value));
 /** An expected error: whole from ten on, two digits below. */
 export const error = (value: number): string => (value >= 10 ? whole.format(value) : fine.format(value));
 
+/** A difference with its expected error: more has a plus. */
+export const difference = (workers: number, expected: number): string =>
+  `${workers > 0 ? "+" : ""}${figure(workers, expected)}`;
+
 /** A figure with its expected error. */
 export function figure(workers: number, expected: number): string {
   return expected === 0 ? count(workers) : `${count(workers)} ± ${error(expected)}`;

@@ -1,6 +1,7 @@
 import type { Map as MapLibre } from "maplibre-gl";
 import { described } from "./analysis";
 import { json, outdated, words } from "./api";
+import { cautions } from "./charts/cautions";
 import { picture } from "./charts/result";
 import { CuratorPanel } from "./curator/panel";
 import { button, h, show } from "./dom";
@@ -247,7 +248,7 @@ export class Session {
         work ? " work in the area" : " live in the area",
       ),
       area && h("p", { class: "soft" }, `${count(area.zones)} zones. ${area.rule}`),
-      ...analysis.warnings.map((text) => h("p", { class: "notice warning", role: "note" }, text)),
+      cautions(analysis),
       picture({ ...analysis, rows: units }),
       h(
         "p",

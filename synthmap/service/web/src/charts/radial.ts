@@ -1,5 +1,5 @@
 import { h, s } from "../dom";
-import { count, figure, number } from "../format";
+import { count, difference, figure, number } from "../format";
 import { hue, palette } from "../map/colors";
 import type { Analysis, Row } from "../types";
 
@@ -7,29 +7,37 @@ const SECTORS = ["N", "NE", "E", "SE", "S", "SW", "W", "NW"];
 const SIZE = 300;
 const OUTER = 118;
 
-/** Distance and direction as rings and sectors: the darker, the more workers; the same figures stand in the table. */
+/**
+ * Distance and direction as rings and sectors: the darker, the more workers; the same figures stand in the table.
+ *
+ * Of two releases, it shows differences: more in one hue, fewer in the other.
+ */
 export function radial(analysis: Analysis): HTMLElement {
   const sectors = analysis.rows.filter((row) => SECTORS.includes(row.direction ?? ""));
   const starts = [...new Set(sectors.map((row) => row.from ?? 0))].sort((one, other) => one - other);
-  const most = Math.max(1, ...sectors.map((row) => row.workers));
+  const most = Math.max(1, ...sectors.map((row) => Math.abs(row.workers)));
+  const change = analysis.analysis === "time";
+  const told = change ? difference : figure;
   const units = String(analysis.parameters.units ?? "");
   const end = analysis.parameters.end === "home" ? "home" : "work";
+  const [more, fewer] = change ? [hue("work"), hue("home")] : [hue(end), hue(end)];
   const middle = SIZE / 2;
   const drawn = sectors.map((row) => {
     const ring = starts.indexOf(row.from ?? 0);
     const [inner, outer] = [ring, ring + 1].map((one) => (OUTER * one) / starts.length) as [number, number];
-    const share = row.workers / most;
+    const share = Math.abs(row.workers) / most;
+    const noise = change ? row.within_noise : row.trust === "noise";
     return s(
       "path",
       {
         d: sector(middle, SECTORS.indexOf(row.direction ?? ""), inner, outer),
-        fill: hue(end),
+        fill: row.workers < 0 ? fewer : more,
         "fill-opacity": row.workers ? (0.08 + 0.87 * share).toFixed(3) : "0",
         stroke: palette().line,
         "stroke-width": 0.7,
-        "stroke-dasharray": row.trust === "noise" && row.workers ? "2 2" : null,
+        "stroke-dasharray": noise && row.workers ? "2 2" : null,
       },
-      s("title", {}, `${row.direction}, ${band(row, units)}: ${figure(row.workers, row.expected_error)}`),
+      s("title", {}, `${row.direction}, ${band(row, units)}: ${told(row.workers, row.expected_error)}`),
     );
   });
   const names = SECTORS.map((name, i) => {
@@ -46,10 +54,18 @@ export function radial(analysis: Analysis): HTMLElement {
         number(from),
       ),
     );
-  const label = `Commuters by direction and distance (${units}): ${count(most)} in the fullest sector`;
-  const steps = [0, 0.5, 1].map((one) => h("span", {}, count(Math.round(one * most))));
+  const label = change
+    ? `Change by direction and distance (${units}): at most ${count(most)} more or fewer in a sector`
+    : `Commuters by direction and distance (${units}): ${count(most)} in the fullest sector`;
+  const steps = change
+    ? [difference(-most, 0), "0", difference(most, 0)]
+    : [0, 0.5, 1].map((one) => count(Math.round(one * most)));
   const ramp = h("div", { class: "ramp" });
-  ramp.style.background = `linear-gradient(to right, color-mix(in srgb, ${hue(end)} 8%, transparent), color-mix(in srgb, ${hue(end)} 95%, transparent))`;
+  const pale = (colour: string, share: number): string =>
+    `color-mix(in srgb, ${colour} ${share}%, transparent)`;
+  const colours = [pale(more, 8), pale(more, 95)];
+  if (change) colours.splice(0, 1, pale(fewer, 95), `${pale(fewer, 8)} 50%`, `${pale(more, 8)} 50%`);
+  ramp.style.background = `linear-gradient(to right, ${colours.join(", ")})`;
   return h(
     "figure",
     {},
@@ -63,9 +79,9 @@ export function radial(analysis: Analysis): HTMLElement {
     h(
       "figcaption",
       {},
-      `Rings: ${units}, from the area. Dashed: noise outweighs the figure.`,
+      `Rings: ${units}, from the area. Dashed: ${change ? "within noise" : "noise outweighs the figure"}.`,
       ramp,
-      h("p", { class: "ends" }, ...steps),
+      h("p", { class: "ends" }, ...steps.map((one) => h("span", {}, one))),
     ),
   );
 }

@@ -1,5 +1,5 @@
 import { h } from "../dom";
-import { figure, percent } from "../format";
+import { difference, figure, percent } from "../format";
 import type { Figure, Trust } from "../types";
 
 export const TRUST: Record<Trust, string> = {
@@ -21,18 +21,26 @@ export interface Bar extends Figure {
   within_noise?: boolean;
 }
 
-/** Ranked bars as a table: the length tells workers, a whisker the expected error; noise is pale. */
-export function ranked(caption: string, bars: Bar[]): HTMLElement {
+/**
+ * Bars as a table: the length tells workers, a whisker the expected error; noise is pale.
+ *
+ * Differences start in the middle: more to the right, fewer to the left.
+ */
+export function ranked(caption: string, bars: Bar[], change = false): HTMLElement {
   const most = Math.max(1, ...bars.map((one) => Math.abs(one.workers) + one.expected_error));
+  const least = change ? -most : 0;
+  const span = (element: HTMLElement, from: number, to: number): void => {
+    const low = Math.max(least, from);
+    element.style.left = `${(100 * (low - least)) / (most - least)}%`;
+    element.style.width = `${(100 * (to - low)) / (most - least)}%`;
+  };
+  const told = change ? difference : figure;
   const rows = bars.map((one) => {
     const kind = one.within_noise ? "noise" : one.within_noise === false ? "signal" : one.trust;
     const bar = h("span", { class: `bar ${kind}${one.workers < 0 ? " negative" : ""}` });
-    bar.style.width = `${(100 * Math.abs(one.workers)) / most}%`;
+    span(bar, Math.min(0, one.workers), Math.max(0, one.workers));
     const whisker = h("span", { class: "whisker" });
-    const low = Math.max(0, Math.abs(one.workers) - one.expected_error);
-    const high = Math.min(most, Math.abs(one.workers) + one.expected_error);
-    whisker.style.left = `${(100 * low) / most}%`;
-    whisker.style.width = `${(100 * Math.max(0, high - low)) / most}%`;
+    span(whisker, one.workers - one.expected_error, one.workers + one.expected_error);
     return h(
       "tr",
       {},
@@ -40,9 +48,9 @@ export function ranked(caption: string, bars: Bar[]): HTMLElement {
       h(
         "td",
         { class: "drawn", "aria-hidden": "true" },
-        h("span", { class: "track" }, bar, one.expected_error > 0 && whisker),
+        h("span", { class: change ? "track change" : "track" }, bar, one.expected_error > 0 && whisker),
       ),
-      h("td", { class: "number", title: reading(one) }, figure(one.workers, one.expected_error)),
+      h("td", { class: "number", title: reading(one) }, told(one.workers, one.expected_error)),
       one.within_noise === undefined
         ? h("td", { class: "number soft" }, one.share === undefined ? "" : percent(one.share))
         : h("td", { class: "soft" }, reading(one)),

@@ -1,5 +1,6 @@
 import { button, h, save } from "../dom";
 import type { Analysis, Row } from "../types";
+import { cautions } from "./cautions";
 import { inout } from "./inout";
 import { band, radial } from "./radial";
 import { type Bar, ranked } from "./ranked";
@@ -32,7 +33,7 @@ export function result(
         `${area.name === "area" ? "" : `${area.name}: `}${area.description}. ${area.notes.join(" ")}`,
       ),
     ),
-    ...analysis.warnings.map((text) => h("p", { class: "notice warning", role: "note" }, text)),
+    cautions(analysis),
     picture(analysis),
     h(
       "details",
@@ -54,10 +55,8 @@ export function picture(analysis: Analysis): HTMLElement {
     case "inflow-outflow":
       return h("div", {}, inout(analysis), ranked("Workers", bars(analysis.rows)));
     case "distance-direction": {
-      const rest = analysis.rows.filter((row) =>
-        ["same_zone", "elsewhere", "all"].includes(row.direction ?? ""),
-      );
-      return h("div", {}, radial(analysis), ranked("Without direction, and all", bars(rest)));
+      const rest = bars(analysis.rows.filter(undirected));
+      return h("div", {}, radial(analysis), ranked("Without direction, and all", rest));
     }
     case "destinations":
     case "origins": {
@@ -66,18 +65,25 @@ export function picture(analysis: Analysis): HTMLElement {
     }
     case "time": {
       const { before, after } = analysis.parameters.releases as { before: string; after: string };
-      const units = analysis.rows.filter((row) => row.group === "unit");
-      const rows = bars(units.length ? units : analysis.rows);
+      const sectors = analysis.parameters.of === "distance-direction";
+      const charted = analysis.rows.filter((row) => (sectors ? undirected(row) : row.group === "unit"));
+      const rows = bars(charted.length ? charted : analysis.rows);
       return h(
         "div",
         {},
         h("p", { class: "soft" }, `From ${before} to ${after}.`),
-        ranked("Difference, with the expected error of both; pale where it is within noise", rows),
+        sectors && radial(analysis),
+        ranked("Difference, with the expected error of both; pale where it is within noise", rows, true),
       );
     }
     default:
       return ranked("Workers, with the expected error", bars(analysis.rows));
   }
+}
+
+/** Whether a row of distance and direction belongs to no sector: it is charted as a bar. */
+function undirected(row: Row): boolean {
+  return ["same_zone", "elsewhere", "all"].includes(row.direction ?? "");
 }
 
 function named(analysis: Analysis): (row: Row) => string {

@@ -1,6 +1,6 @@
 import { h } from "../dom";
-import { figure } from "../format";
-import type { Analysis, Row } from "../types";
+import { difference, figure } from "../format";
+import type { Analysis, Figure, Row } from "../types";
 import { reading } from "./ranked";
 
 /** All rows of an analysis, each figure with its expected error, and its segments beside it. */
@@ -12,8 +12,8 @@ export function table(analysis: Analysis, named: (row: Row) => string): HTMLElem
     ...analysis.segments,
     "read it as",
   ];
-  const cell = (one: { workers: number; expected_error: number } | undefined): HTMLElement =>
-    h("td", { class: "number" }, one ? figure(one.workers, one.expected_error) : "");
+  const cell = (one: Figure | undefined, told = figure): HTMLElement =>
+    h("td", { class: "number" }, one ? told(one.workers, one.expected_error) : "");
   const rows = analysis.rows.map((row) =>
     h(
       "tr",
@@ -21,7 +21,7 @@ export function table(analysis: Analysis, named: (row: Row) => string): HTMLElem
       h("th", { scope: "row" }, named(row)),
       change && cell(row.before),
       change && cell(row.after),
-      cell(row),
+      cell(row, change ? difference : figure),
       ...analysis.segments.map((segment) => cell(row.segments[segment])),
       h("td", { class: "soft" }, reading(row)),
     ),

@@ -67,7 +67,8 @@ export async function makeMap(
     map.addControl(new AttributionControl({ compact: true, customAttribution: escaped }), "bottom-right");
   }
   map.on("render", () => status.working("map"));
-  map.on("idle", () => status.rested("map"));
+  // others that hear of it may draw anew
+  map.on("idle", () => setTimeout(() => map.loaded() && status.rested("map")));
   map.on("moveend", () => {
     const { lng, lat } = map.getCenter();
     store.set({ at: { center: [lng, lat], zoom: map.getZoom() } });

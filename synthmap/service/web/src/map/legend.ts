@@ -4,7 +4,7 @@ import type { View } from "../view";
 import { hue, palette } from "./colors";
 import type { Flows } from "./flows";
 import { END_WORDS } from "./overview";
-import type { Zones } from "./zones";
+import { HEAT_OPACITY, type Zones } from "./zones";
 
 /** What the drawn widths, circles and colours mean: made from the very scales that are drawn by. */
 export class Legend {
@@ -30,22 +30,25 @@ export class Legend {
     const { drawn, scale } = this.flows;
     if (!drawn || !scale || !view.top) return null;
     const samples = scale.samples.filter((one) => one.magnitude > 0);
-    const rows = samples.map(({ magnitude, thickness, color }) => {
-      const width = Math.max(1, thickness);
+    const rows = samples.map(({ magnitude, thickness: width, color }) => {
       const [red, green, blue, opacity] = color;
-      const line = s("line", {
-        x1: 2,
-        x2: 46,
-        y1: 12,
-        y2: 12,
-        stroke: `rgba(${red},${green},${blue},${(opacity ?? 255) / 255})`,
-        "stroke-width": width,
+      const arrow = s("path", {
+        d: `M1 0 V${width} H${57 - 3 * width} V${2 * width} L57 0 Z`, // half an arrow, as on the map
+        fill: `rgba(${red},${green},${blue},${(opacity ?? 255) / 255})`,
       });
-      const head = s("path", { d: "M46 4 L56 12 L46 20 Z", fill: `rgb(${red},${green},${blue})` });
       return h(
         "li",
         {},
-        s("svg", { width: 58, height: 24, "aria-hidden": "true" }, line, head),
+        s(
+          "svg",
+          {
+            width: 58,
+            height: Math.max(12, 2 * width),
+            "aria-hidden": "true",
+            "data-width": width.toFixed(2),
+          },
+          arrow,
+        ),
         count(magnitude),
       );
     });
@@ -71,13 +74,17 @@ export class Legend {
     const title = h("h3", {}, view.end === "work" ? "Work here" : "Live here");
     if (view.totals === "thermal") {
       const bar = h("div", { class: "ramp" });
-      bar.style.background = `linear-gradient(to right, transparent, ${palette().heat.join(", ")})`;
+      const heat = palette().heat.map(
+        (one) => `color-mix(in srgb, ${one} ${100 * HEAT_OPACITY}%, transparent)`,
+      );
+      bar.style.background = `linear-gradient(to right, transparent, ${heat.join(", ")}), ${palette().paper}`;
       return h(
         "div",
         { "data-legend": "thermal" },
         title,
         bar,
-        h("p", { class: "ends" }, h("span", {}, "few"), h("span", {}, "many")),
+        h("p", { class: "ends" }, h("span", {}, count(0)), h("span", {}, `${count(largest)} and more`)),
+        h("p", { class: "soft" }, "Workers at one place; neighbours add up."),
       );
     }
     const values = [largest, largest / 5, largest / 50].map((one) => Math.max(1, Math.round(one)));

@@ -13,6 +13,7 @@ import { hue, onScheme, palette } from "./colors";
 /** Pixels; the area of a circle, not its radius, tells the workers. */
 const LARGEST = 28;
 const SMALLEST = 1.5;
+export const HEAT_OPACITY = 0.8;
 const LAYERS = ["areas", "outlines", "thermal", "circles", "chosen-areas", "chosen-circles"];
 
 /** A unit as tiles tell it. */
@@ -142,7 +143,7 @@ export class Zones {
       type: "heatmap",
       ...at,
       "source-layer": "points",
-      paint: { "heatmap-opacity": 0.8 },
+      paint: { "heatmap-opacity": HEAT_OPACITY },
     });
     map.addLayer({
       id: "circles",
@@ -180,7 +181,7 @@ export class Zones {
   }
 
   #rescale(): void {
-    const share: ExpressionSpecification = ["/", ["get", "count"], Math.max(1, this.largest)];
+    const share: ExpressionSpecification = ["/", ["get", "count"], this.largest || 1e9]; // small until known
     const radius: ExpressionSpecification = ["max", SMALLEST, ["*", LARGEST, ["sqrt", share]]];
     this.map.setPaintProperty("circles", "circle-radius", radius);
     this.map.setPaintProperty("chosen-circles", "circle-radius", radius);
@@ -207,7 +208,7 @@ export class Zones {
       map.setPaintProperty(layer, "circle-stroke-width", 0.5);
     }
     const steps = heat.flatMap((one, i) => [(i + 1) / heat.length, one]);
-    const ramp = ["interpolate", ["linear"], ["heatmap-density"], 0, "rgba(0,0,0,0)", ...steps];
+    const ramp = ["interpolate", ["linear"], ["heatmap-density"], 0, `${heat[0]}00`, ...steps];
     map.setPaintProperty("thermal", "heatmap-color", ramp as ExpressionSpecification);
   }
 }

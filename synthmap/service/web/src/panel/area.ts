@@ -143,13 +143,7 @@ export class AreaPanel {
         }),
       ),
     );
-    const single = area.level === "zone" && area.ids.length < 10;
-    const chance = h(
-      "p",
-      { class: "notice warning", role: "note" },
-      "Figures of so few zones are mostly chance. Take a larger area before you rely on them.",
-    );
-    return h("div", {}, h("ul", { class: "chips", "aria-label": "Chosen area" }, ...chips), single && chance);
+    return h("ul", { class: "chips", "aria-label": "Chosen area" }, ...chips);
   }
 
   #without(area: Extract<Area, { kind: "units" }>, id: string): void {
