@@ -59,10 +59,11 @@ def number(text):
 
 
 def charted(shown):
-    """What the picture of a comparison tells: differences of bars, and of sectors, each with its expected error."""
+    """The differences that a comparison charts as bars and sectors, and whether the expected error stands beside."""
     bars = shown.locator(".ranked td.number").all_inner_texts()
+    assert {one.split("\n")[1] for one in bars} <= {"within noise", "more than noise", "exact"}
     sectors = [one.split(": ")[1] for one in shown.locator(".radial path title").all_text_contents()]
-    return [one.split(" ±")[0] for one in (*sectors, *bars)]
+    return sorted((one.split("\n")[0].split(" ±")[0], "±" in one) for one in (*sectors, *bars))
 
 
 @pytest.fixture
@@ -88,7 +89,8 @@ def test_two_releases_are_compared_on_the_map(compared, of, tmp_path):
     shown = page.locator("section.analysis")
     assert releases["before"] in shown.inner_text()
     rows = [one for one in found["rows"] if one.get("group") == "unit"] or found["rows"]
-    assert sorted(charted(shown)) == sorted(f"{one['workers']:+,}" if one["workers"] else "0" for one in rows)
+    signed = [f"{one['workers']:+,}" if one["workers"] else "0" for one in rows]
+    assert charted(shown) == sorted(zip(signed, [one["expected_error"] > 0 for one in rows], strict=True))
     shown.locator("summary", has_text="All figures").click()
     for line, row in zip(shown.locator("details tbody tr").all(), found["rows"], strict=True):
         cells = line.locator("td").all_inner_texts()
@@ -96,7 +98,8 @@ def test_two_releases_are_compared_on_the_map(compared, of, tmp_path):
         assert tuple(number(one) for one in cells[:3]) == told
         assert ("±" in cells[2]) == (row["expected_error"] > 0)
         assert cells[2].startswith("+") == (row["workers"] > 0)
-        assert cells[-1] == ("within noise" if row["within_noise"] else "more than noise")
+        noise = "within noise" if row["within_noise"] else "more than noise"
+        assert cells[-1] == (noise if row["expected_error"] else "exact")
     for part in ("h3", "figure", ".ranked"):
         if shown.locator(part).count():
             shown.locator(part).first.scroll_into_view_if_needed()

@@ -13,11 +13,12 @@ WORDS = "words that were added"
 OVER = ".panel h2", {"position": "absolute"}
 LOW = ".status", {"position": "fixed", "left": "1rem", "bottom": "2rem"}  # where the legend is
 CUT = ".panel", {"overflow": "hidden", "width": "4rem", "whiteSpace": "nowrap"}
+THIN = ".panel", {"width": "1rem"}
 LONG = "header", {"minWidth": "1400px", "textAlign": "right"}
 
 
 @pytest.mark.parametrize(("fault", "told"), [(OVER, "over each other.*End"), (LOW, "over each other.*legend"),
-                                             (CUT, "cut off"), (LONG, "cut off")])  # fmt: skip
+                                             (CUT, "cut off"), (LONG, "cut off"), (THIN, "torn apart")])  # fmt: skip
 def test_words_that_lie_over_others_or_are_cut_off_are_named(shown, odd, fault, told):
     page = shown(odd)
     layout.in_order(page)

@@ -9,9 +9,10 @@ export const TRUST: Record<Trust, string> = {
   noise: "noise: the error is as large as it",
 };
 
-/** How to read a figure: a change by whether it is more than noise, others by their trust. */
-export function reading(one: { trust: Trust; within_noise?: boolean }): string {
-  if (one.within_noise !== undefined) return one.within_noise ? "within noise" : "more than noise";
+/** How to read a figure: a change by whether it is more than noise, unless it has none; others by their trust. */
+export function reading(one: Figure & { within_noise?: boolean }): string {
+  if (one.within_noise !== undefined && one.expected_error > 0)
+    return one.within_noise ? "within noise" : "more than noise";
   return one.trust === "signal" ? "signal" : TRUST[one.trust];
 }
 
@@ -50,10 +51,13 @@ export function ranked(caption: string, bars: Bar[], change = false): HTMLElemen
         { class: "drawn", "aria-hidden": "true" },
         h("span", { class: change ? "track change" : "track" }, bar, one.expected_error > 0 && whisker),
       ),
-      h("td", { class: "number", title: reading(one) }, told(one.workers, one.expected_error)),
-      one.within_noise === undefined
-        ? h("td", { class: "number soft" }, one.share === undefined ? "" : percent(one.share))
-        : h("td", { class: "soft" }, reading(one)),
+      h(
+        "td",
+        { class: "number", title: reading(one) },
+        told(one.workers, one.expected_error),
+        change && h("div", { class: "soft" }, reading(one)),
+      ),
+      !change && h("td", { class: "number soft" }, one.share === undefined ? "" : percent(one.share)),
     );
   });
   return h(
