@@ -17,7 +17,7 @@ from pipelines.partition import PLAN, collect, partitions, read_plans
 from pipelines.places import fetch, forget, move, public_inputs, reaches, results, run_directory
 from pipelines.publish import finish, promise, summarise
 from pipelines.stage import StageError, ToldElsewhereError
-from pipelines.synthesize import draw, draw_zones
+from pipelines.synthesize import draw, publish_zones
 from pipelines.tabulate import HEADCOUNT, Stretch, tabulate
 from synthmap.analysis.prior_table import open_prior_table, read_prior_table, refuse_confidential, write_prior_table
 from synthmap.errors import (
@@ -125,7 +125,7 @@ def release(
             draws = partial / "draws"
             draws.mkdir()
             place = directory if is_remote(directory) or is_remote(spec.store) else draws
-            tasks = [client.submit(draw_zones, spec, directory / _REGION, place, pure=False)]
+            tasks = [client.submit(publish_zones, spec, directory / _REGION, place, pure=False)]
             tasks += [client.submit(draw, spec, part, directory / _REGION, place, pure=False) for part in parts]
             zones, *drawn = _gather(tasks, "draw", progress)
             progress("publish", 0, 1)

@@ -35,7 +35,7 @@ def draw(spec: Spec, partition: Path, region_directory: Path, directory: Path) -
 
 
 @stage
-def draw_zones(spec: Spec, region_directory: Path, directory: Path) -> Path:
+def publish_zones(spec: Spec, region_directory: Path, directory: Path) -> Path:
     """Return the file in `directory` to which the zones were written, as a release shows them on a map."""
     region = open_region(fetch(region_directory, directory))
     with results(directory) as here:

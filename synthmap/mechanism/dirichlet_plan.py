@@ -93,19 +93,19 @@ def plan_destinations(
     """
     asked, finest = _candidates(settings, len(region.zones) + 1)
     model = model_of(settings, table)
-    first = _FIRST_LOOK if settings.finest < 0 and not settings.cells else asked.max()
-    look = _most(settings, headcount, asked, first)
+    limit = _FIRST_LOOK if settings.finest < 0 and not settings.cells else int(asked.max())
+    look = _most(settings, headcount, asked, limit)
     plan = _best(region, model, destination, headcount, settings, asked, finest, look)
-    while (edge := np.flatnonzero((look == first) & (plan.cells_asked == look))).size:  # the most cells do best
-        first *= _FURTHER_LOOK
-        further = _most(settings, headcount[edge], asked, first)
-        edge, further = edge[further > look[edge]], further[further > look[edge]]
+    while limit < asked.max():
+        edge = np.flatnonzero((look == limit) & (plan.cells_asked == look))  # the most cells looked at do best
+        looked, limit = limit, limit * _FURTHER_LOOK
+        look[edge] = _most(settings, headcount[edge], asked, limit)
+        edge = edge[look[edge] > looked]
         if not edge.size:
             break
-        finer = _best(region, model, destination[edge], headcount[edge], settings, asked, finest, further)
+        finer = _best(region, model, destination[edge], headcount[edge], settings, asked, finest, look[edge])
         for field in fields(DirichletPlan):
             getattr(plan, field.name)[edge] = getattr(finer, field.name)
-        look[edge] = further
     return plan
 
 

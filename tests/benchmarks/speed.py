@@ -5,12 +5,12 @@ Ratios are taken side by side in one run, medians of several. Parts: ``kernel``,
 
 Where the time goes (py-spy, all processes of a release of 5 million workers, 250,000 zones, 50,000 destinations): tasks
 54 % – planning 21 (half of it coarsening and predicting, half calibrating each new headcount and number of cells),
-drawing 13, writing the table 4, reading it 7, the zones as GeoParquet 6, collecting partitions 2 –, imports 16 %,
-compiled code loaded from disk 5 %, the driver's own zones, plan, manifest and verification 6 %, waiting the rest.
+drawing 13, writing the table 4, reading it 7, the zones as GeoParquet 6, collecting partitions 2; 5 of these go to
+compiled code from disk –, imports 16 %, the driver's own zones, plan, manifest, verification 4 %, waiting the rest.
 
 Rhode Island is 6 to 7 times pyarrow, not 4. Warm, 1.15 s on two cores: public zones 0.10, reading 0.20 (one thread
-unpacks the one large CSV.gz), planning 0.35 (a prior of 340 pieces for each of 8,505 destinations, 16 µs, made two or
-three times as the planner looks further, and once more to draw), drawing 0.30, verifying and publishing 0.12.
+unpacks the one large CSV.gz), planning 0.35 (a prior of 340 pieces for each of 8,505 destinations, 16 µs, made anew
+wherever the planner looks further, and once more to draw), drawing 0.30, verifying and publishing 0.12.
 """
 
 import argparse

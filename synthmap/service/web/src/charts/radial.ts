@@ -63,8 +63,9 @@ export function radial(analysis: Analysis): HTMLElement {
   const ramp = h("div", { class: "ramp" });
   const pale = (colour: string, share: number): string =>
     `color-mix(in srgb, ${colour} ${share}%, transparent)`;
-  const colours = [pale(more, 8), pale(more, 95)];
-  if (change) colours.splice(0, 1, pale(fewer, 95), `${pale(fewer, 8)} 50%`, `${pale(more, 8)} 50%`);
+  const colours = change
+    ? [pale(fewer, 95), `${pale(fewer, 8)} 50%`, `${pale(more, 8)} 50%`, pale(more, 95)]
+    : [pale(more, 8), pale(more, 95)];
   ramp.style.background = `linear-gradient(to right, ${colours.join(", ")})`;
   return h(
     "figure",

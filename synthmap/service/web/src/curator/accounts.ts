@@ -98,7 +98,7 @@ export async function measured(release: string, status: Status, into: HTMLElemen
     show(
       into,
       title,
-      h("p", { class: "notice caution" }, "As confidential as the table itself: do not pass these on."),
+      h("p", { class: "notice warning" }, "As confidential as the table itself: do not pass these on."),
       h(
         "div",
         { class: "scroll tall", tabindex: 0, role: "region", "aria-label": "Measured errors" },
