@@ -104,11 +104,15 @@ def _refuse_another_spec(registry: Path, id: str, spec: Path) -> dict[str, Path]
 
 
 @contextmanager
-def locked(registry: Path) -> Iterator[None]:
-    """Let no other program change the registry, or what lies beside it, in the block."""
+def locked(registry: Path, dataset: str | None = None) -> Iterator[None]:
+    """Let no other program change the registry, or what lies beside it, in the block; or pay from a dataset's budget.
+
+    The locks do not exclude each other.
+    """
+    part = "" if dataset is None else f".{dataset}"
     try:
         registry.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        lock = registry.with_name(registry.name + ".lock").open("w")
+        lock = registry.with_name(f"{registry.name}{part}.lock").open("w")
     except OSError as fault:
         raise UnwritableError(f"registry ({registry}) must be a writable file: {fault.strerror}") from None
     with lock:

@@ -19,6 +19,7 @@ from pipelines.publish import finish, promise, summarise
 from pipelines.stage import StageError, ToldElsewhereError
 from pipelines.synthesize import draw, publish_zones
 from pipelines.tabulate import HEADCOUNT, Stretch, tabulate
+from pipelines.unpaid import refuse_registered
 from synthmap.analysis.prior_table import open_prior_table, read_prior_table, refuse_confidential, write_prior_table
 from synthmap.errors import (
     ConfidentialDataError,
@@ -71,18 +72,14 @@ def quiet(stage: str, done: int, total: int) -> None:
     """Show no progress."""
 
 
-def free(release: str, cost: Loss) -> None:
-    """Let a release be made without keeping account of it."""
-
-
 def release(
     spec: Spec,
     *,
     scheduler: str | Cluster = "processes",
     progress: Progress = quiet,
     name: str | None = None,
-    before_reading: Paying = free,
-    before_drawing: Paying = free,
+    before_reading: Paying | None = None,
+    before_drawing: Paying = lambda name, cost: None,
     before_publishing: Callable[[], None] = lambda: None,
 ) -> Released:
     """Run `spec` and return the published release.
@@ -101,7 +98,8 @@ def release(
         The release's id; default: a new one. Whoever runs a spec again under the same id gets one release, not two.
     before_reading : callable
         Called with the id and what the release costs a worker, once all that is public is known to be usable and
-        before a table is read; it raises to refuse.
+        before a table is read; it raises to refuse. Default: refuse jobs of a registered dataset, whose ledger keeps
+        account (`pipelines.spending.release_and_pay`).
     before_drawing : callable
         Called likewise before anything is drawn.
     before_publishing : callable
@@ -115,7 +113,14 @@ def release(
     began = time.perf_counter()
     name = name or new_release_id(spec.name)
     cost = promise(spec)
-    with _prepared(spec, scheduler, progress, lambda: before_reading(name, cost)) as prepared:
+
+    def pay() -> None:
+        if before_reading is None:
+            refuse_registered(spec)
+        else:
+            before_reading(name, cost)
+
+    with _prepared(spec, scheduler, progress, pay) as prepared:
         client, directory, region, parts, spec, choice = prepared
         settings = settings_of(spec, region)
         plan = _plan(parts, settings, directory)

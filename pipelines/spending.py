@@ -6,7 +6,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from pipelines.registry import read_registry, registered_spec
+from pipelines.registry import locked, read_registry, registered_spec
 from pipelines.release import Released, release
 from pipelines.seal import Seal, check_goes_on, state_of
 from pipelines.unfinished import Unfinished, begun
@@ -50,14 +50,16 @@ class Spending:
     def before_reading(self, name: str, cost: Loss | None = None) -> None:
         """Record what the release `name` costs; raise if the dataset's budget or ledger forbids it.
 
-        What public numbers decide is decided before the tables are looked at: they are marked only then.
+        What public numbers decide is decided before the tables are looked at: they are marked only then. Who pays for
+        the same dataset meanwhile waits, so that whoever comes too late for the budget does not look at them either.
         """
         asked = self._asked or charge_of(self._spec)
-        self._seen(lambda: read_account(self._catalog, self._dataset)).check(name, asked)
-        self._files = [state_of(one.path) for one in self._spec.tables]
-        content = self._seal.content(self._spec)
-        self._refuse_others(content)
-        paid = self._seen(lambda: spend(self._catalog, self._dataset, name, asked, content, job=self._job))
+        with locked(self._registry, self._dataset):
+            self._seen(lambda: read_account(self._catalog, self._dataset)).check(name, asked)
+            self._files = [state_of(one.path) for one in self._spec.tables]
+            content = self._seal.content(self._spec)
+            self._refuse_others(content)
+            paid = self._seen(lambda: spend(self._catalog, self._dataset, name, asked, content, job=self._job))
         self._seal.remember(paid)
 
     def before_drawing(self, name: str, cost: Loss | None = None) -> None:

@@ -257,6 +257,7 @@ def release(
     Tables that hold jobs of a registered dataset are released with --dataset only.
     """
     from pipelines import release as pipeline
+    from pipelines.unpaid import refuse_registered
     from synthmap.remote import shown
     from synthmap.spec import read_spec
 
@@ -268,10 +269,10 @@ def release(
         elif store is not None:
             raise ConfigurationError(f"--dataset must be given with --store ({store}); else SPEC says where to publish")
         else:
-            ledger.refuse_unpaid(spec, registry)
+            refuse_registered(spec, registry)
             if not as_json:
                 typer.echo("synthmap: no ledger keeps account of this release; --dataset names one that does", err=True)
-            found = pipeline.release(spec, scheduler=scheduler, progress=show)
+            found = pipeline.release(spec, scheduler=scheduler, progress=show, before_reading=lambda name, cost: None)
     dp = found.manifest.privacy.dp
     values = {
         "release": found.release,

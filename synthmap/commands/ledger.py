@@ -1,8 +1,6 @@
 """``synthmap ledger``: the budgets of datasets and every loss that was incurred on them."""
 
-import importlib.util
 import json
-from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,7 +9,7 @@ import typer
 
 from synthmap.commands.datasets import Registry
 from synthmap.commands.shared import STORE, AsJson, Database, Store, opened, show
-from synthmap.errors import ConfidentialDataError, ConfigurationError, LedgerError
+from synthmap.errors import ConfigurationError, LedgerError
 
 if TYPE_CHECKING:
     from pipelines.release import Released
@@ -164,32 +162,6 @@ def paid(spec: "Spec", dataset: str, database: str, registry: Path | None, **opt
         from pipelines.spending import release_and_pay
 
         return release_and_pay(catalog, worker_settings(registry=registry).registry, dataset, spec, **options)
-
-
-def refuse_unpaid(spec: "Spec", registry: Path | None) -> None:
-    """Refuse to release jobs of a registered dataset beside its ledger.
-
-    Raises
-    ------
-    ConfigurationError
-        If the tables of `spec` hold some of the same jobs as a registered dataset.
-    """
-    if importlib.util.find_spec("pydantic_settings") is None:
-        return  # without it nothing can be registered
-    from pipelines.registry import read_registry
-    from pipelines.seal import Seal
-    from pipelines.settings import worker_settings
-
-    place = worker_settings(registry=registry).registry
-    if not (known := read_registry(place)):
-        return
-    seal = Seal(place)
-    with suppress(ConfidentialDataError):  # the release itself says what is wrong with a table
-        if (dataset := seal.dataset_of(seal.content(spec), known)) is not None:
-            raise ConfigurationError(
-                f"--dataset {dataset} must be given: the tables hold jobs of that registered dataset, and all that is "
-                "released of them is recorded in its ledger"
-            )
 
 
 def _loss(kind: str, times: int, jobs: int, epsilon: float, delta: float, segments: bool) -> "Charge":

@@ -2,6 +2,8 @@
 
 import json
 import shutil
+import threading
+from concurrent.futures import ThreadPoolExecutor, wait
 from fractions import Fraction
 from hashlib import sha256
 
@@ -173,6 +175,31 @@ def test_a_table_that_changes_while_it_is_read_is_not_drawn_from(make_site, spec
         release(spec, scheduler="threads", name="r1", before_reading=read_then_change,
                 before_drawing=paying.before_drawing)  # fmt: skip
     assert kinds(site) == ["budget", "release"]
+
+
+def test_who_comes_too_late_for_the_budget_waits_and_never_looks_at_a_table(make_site, spec, monkeypatch):
+    site = make_site((4, 1e-6))
+    looked, late = threading.Event(), threading.Event()
+    marks, content = [], Seal.content
+
+    def slow(seal, spec):
+        marks.append(threading.current_thread().name)
+        looked.set()
+        late.wait(30)
+        return content(seal, spec)
+
+    monkeypatch.setattr(Seal, "content", slow)
+    with ThreadPoolExecutor(2, "payer") as payers:
+        first = payers.submit(Spending(site.catalog, site.registry, sites.DATASET, spec).before_reading, "r1")
+        assert looked.wait(30)
+        second = payers.submit(Spending(site.catalog, site.registry, sites.DATASET, spec).before_reading, "r2")
+        assert not wait([second], timeout=0.5).done  # it waits for the first
+        late.set()
+        first.result()
+        with pytest.raises(BudgetExceededError):
+            second.result()
+    assert set(marks) == {"payer_0"}
+    assert list(read_account(site.catalog, sites.DATASET).losses) == ["r1"]
 
 
 def test_without_a_budget_no_table_is_looked_at(make_site, spec, own_table):

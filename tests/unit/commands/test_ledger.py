@@ -6,7 +6,10 @@ import sqlite3
 import polars as pl
 import pytest
 
+from pipelines import release as pipeline
 from synthmap.confidential.sample import write_sample
+from synthmap.errors import ConfigurationError
+from synthmap.spec import read_spec
 
 STORE = "releases/.catalog/catalog.sqlite"
 
@@ -113,6 +116,8 @@ def test_a_seed_is_refused_where_account_is_kept(region, one_object, one_line, t
 def test_jobs_of_a_registered_dataset_are_released_with_its_ledger_only(region, one_line, tmp_path):
     spec = elsewhere(region, tmp_path)
     assert "--dataset ri must be given" in one_line("release", spec, "--scheduler=threads")
+    with pytest.raises(ConfigurationError, match="release_and_pay"):
+        pipeline.release(read_spec(spec), scheduler="threads")
     flows = pl.read_parquet(region / "od.parquet").with_columns(pl.col("origin", "destination").cast(pl.String))
     flows.reverse().write_csv(tmp_path / "again.csv")
     spec.write_text(spec.read_text().replace(str(region / "od.parquet"), str(tmp_path / "again.csv")))
