@@ -18,7 +18,7 @@ from synthmap.privacy.calibration import Calibration, minimum_alpha
 
 LADDER = (1, 2, 4, 8, 16, 32, 64, 96, 128, 192, 256, 384, 512, 768, 1024, 1536, 2048)
 _HEAVIEST_PRIOR_SHARE = 0.98  # domains where the prior weighs more are next to never better than coarser ones
-_FIRST_LOOK, _FURTHER_LOOK = 32, 4  # cells looked at first, and times as many where the most of them do best
+_FIRST_LOOK, _FURTHER_LOOK = 64, 4  # cells looked at first, and times as many where the most of them do best
 _TO_CELLS = 2**24  # more than cells can be
 _FEWEST_BY_DISTANCE = 16  # distance cells that stand beside those by prior mass have at least as many
 

@@ -12,6 +12,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from synthmap.errors import ConfigurationError
+from synthmap.geography.coarsening import has_own_cell
 from synthmap.geography.prior import PriorModel, PriorTable
 from synthmap.geography.region import Region
 from synthmap.privacy.rule import Rule
@@ -151,7 +152,7 @@ def settings_of(spec: Spec, region: Region) -> PlanSettings:
     Raises
     ------
     ConfigurationError
-        If `plan.finest` is not a level of the zones, or distance coarsening has no parent level to use.
+        If `plan.finest` is not a level of the zones, or by distance there could only be one cell.
     """
     levels = region.zones.levels
     finest = -1
@@ -164,6 +165,8 @@ def settings_of(spec: Spec, region: Region) -> PlanSettings:
         finest = names.index(wanted)
     elif spec.plan.finest is not None:
         raise ConfigurationError('plan.finest must be left out unless plan.coarsening is "distance" or "auto"')
+    if coarsening == "distance" and spec.plan.mechanism == "dirichlet":
+        _refuse_one_cell(spec, region, finest)
     keep = spec.plan.keep_floor if spec.plan.keep == "prior" else spec.plan.keep
     return PlanSettings(
         epsilon=spec.privacy.epsilon,
@@ -186,6 +189,24 @@ def settings_of(spec: Spec, region: Region) -> PlanSettings:
         gaussian=spec.plan.noise == "gaussian",
         jobs=spec.privacy.max_jobs_per_worker,
     )
+
+
+def _refuse_one_cell(spec: Spec, region: Region, finest: int) -> None:
+    """Refuse fewer cells than the coarsest level has units: all would be one cell, the prior alone at full price."""
+    cells = spec.plan.cells
+    if cells == "auto" or cells == 1:
+        return
+    names = (*region.zones.levels, "zone")
+    sizes = [starts.size - 1 for starts in region.tree.level_start[: finest + 1]]
+    level = next((level for level, size in enumerate(sizes) if size > 1), None)
+    if level is None:
+        raise ConfigurationError(f"plan.finest ({names[finest]}) must have more than one unit")
+    needed = sizes[level] + has_own_cell(spec.elsewhere_share, cells)
+    if cells < needed:
+        raise ConfigurationError(
+            f'plan.cells ({cells}) must be at least {needed} where plan.coarsening is "distance": level '
+            f'{names[level]} has {sizes[level]} units, and there are cells for all of them or none; or leave it "auto"'
+        )
 
 
 def model_of(settings: PlanSettings, table: PriorTable) -> PriorModel:

@@ -3,6 +3,10 @@
 The release is made in DIR by `synthmap sample` and `synthmap release` unless it is there (about two minutes). Handlers
 are called in process, through the whole application; requests per second and memory are those of a `synthmap serve`
 process on this machine, asked by eight threads of this one. No query is asked twice.
+
+The map is opened by Debian's Chromium, which draws without a graphics card here, on the same two cores as the service;
+a fresh service and a warmed one, each time with an empty cache. It can be used from the moment its controls, zones and
+legend are there; flows come after.
 """
 
 import argparse
@@ -29,6 +33,10 @@ from synthmap.published.memory import Memory
 from synthmap.service.app import create_app
 from synthmap.service.logs import start_log
 from synthmap.service.settings import service_settings
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "helpers"))
+import browser
+import mappage
 
 REGION = ["--workers", "16000000", "--zones", "400000", "--destinations", "135000", "--seed", "1"]
 READERS = 8
@@ -214,6 +222,45 @@ def throughput(port: int, release: Path, kind: str) -> None:
     print(f"{READERS} readers, {kind:<30} {rate:6.0f} requests/s   p50 {p50:.1f} ms   p99 {p99:.1f} ms", flush=True)
 
 
+FRAMES = """() => {
+    const kept = {last: performance.now(), gaps: []}; window.kept = kept;
+    const tick = (now) => { kept.gaps.push(now - kept.last); kept.last = now; requestAnimationFrame(tick); };
+    requestAnimationFrame(tick);
+}"""
+
+
+def view(port: int, release: Path, state: str) -> None:
+    """Print how soon the map can be used, and how it moves while it is dragged."""
+    address = f"http://127.0.0.1:{port}"
+    with browser.chromium() as program, browser.opened(program, address) as page:
+        began = time.perf_counter()
+        page.goto(f"{address}/map#release={release.name}")
+        page.wait_for_selector(".legend")
+        shown = time.perf_counter() - began
+        mappage.settle(page)
+        drawn = time.perf_counter() - began
+        page.get_by_label("Level").nth(1).select_option("zone")
+        page.get_by_label("Id", exact=True).fill(str(Questions(release, 1).into_busy()["destination"]))
+        asked = time.perf_counter()
+        page.get_by_role("button", name="Choose", exact=True).click()
+        page.wait_for_selector(".headline")
+        told = time.perf_counter() - asked
+        page.evaluate(FRAMES)
+        x, y = mappage.MIDDLE
+        page.mouse.move(x, y)
+        page.mouse.down()
+        for step in range(60):
+            page.mouse.move(x - 3 * step, y - 2 * step)
+        page.mouse.up()
+        gaps = page.evaluate("window.kept.gaps.slice(1)")
+        mappage.settle(page)
+        print(
+            f"map, {state}: zones and controls after {shown:.1f} s, all flows after {drawn:.1f} s; a chosen zone's "
+            f"figures {told:.1f} s; dragged, frames every {np.median(gaps):.0f} ms, at most {max(gaps):.0f} ms",
+            flush=True,
+        )
+
+
 def most_memory(process: int) -> float:
     """Return the most memory a process has had, in GB."""
     status = Path(f"/proc/{process}/status").read_text()
@@ -231,6 +278,8 @@ def main(arguments: list[str] | None = None) -> None:
     start_log("warning")
     asyncio.run(handlers(release))
     with served(release) as (process, port):
+        for state in ("fresh service", "again", "again"):
+            view(port, release, state)
         fetch(http.client.HTTPConnection("127.0.0.1", port), f"/releases/{release.name}/od?top=1")
         for kind in ("into_one", "mixed"):
             throughput(port, release, kind)

@@ -184,6 +184,26 @@ def test_settings_come_from_the_spec(town):
         settings_of(spec(coarsening="distance", finest="block"), town)
     with pytest.raises(ConfigurationError, match="must be left out"):
         settings_of(spec(finest="tract"), town)
+    allowed = [k for k in range(2, 30) if more_than_one(spec(coarsening="distance", cells=k), town)]
+    assert 2 < allowed[0] < 20
+    assert allowed == list(range(allowed[0], 30))
+
+
+def more_than_one(spec, town):
+    """Return whether a number of distance cells is allowed: where it is not, all would be one, and else never."""
+    try:
+        settings = settings_of(spec, town)
+    except ConfigurationError as fault:
+        assert "there are cells for all of them or none" in str(fault)
+        settings = replace(settings_of(with_cells(spec, "auto"), town), cells=spec.plan.cells)
+        assert set(plan_destinations(town, PLACES, HEADCOUNT, settings).cells.tolist()) <= {1, 2}
+        return False
+    assert plan_destinations(town, PLACES, HEADCOUNT, settings).cells.min() > 2
+    return True
+
+
+def with_cells(spec, cells):
+    return spec.model_copy(update={"plan": spec.plan.model_copy(update={"cells": cells})})
 
 
 @pytest.mark.parametrize("finest", [0, 1, 2])
