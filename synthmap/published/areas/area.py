@@ -8,8 +8,9 @@ import shapely
 from numpy.typing import NDArray
 
 from synthmap.errors import QueryError
+from synthmap.published.areas.antimeridian import whole
 from synthmap.published.areas.buffers import around
-from synthmap.published.areas.shapes import Shape, whole
+from synthmap.published.areas.shapes import Shape
 from synthmap.published.places import ZONE
 from synthmap.published.store import OpenedRelease
 from synthmap.published.table import units_of

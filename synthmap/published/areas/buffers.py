@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 
 from synthmap.errors import QueryError
 from synthmap.geography.sphere import EARTH_KM, arc_km, unit_vectors
-from synthmap.published.areas.shapes import within_180
+from synthmap.published.areas.antimeridian import within_180
 
 FARTHEST_M = 1_000_000.0  # of a buffer, and of a shape from its middle: distances are right to half a per cent
 _EDGE = 0.1  # degrees: longer edges are divided, as they are straight in degrees, not in the projection
+_VERTICES = 1_000_000  # that dividing adds at most
 _OUTLINED = 2_000  # parts whose outlines are joined for a picture
 _SLIT_M = 0.5
 _QUARTER = 32  # vertices of a quarter of a circle
@@ -107,6 +108,8 @@ def around(
         raise QueryError(f"buffer_m ({buffer_m:g}) must be above 0 and at most {FARTHEST_M:,.0f} metres")
     if not 0 <= inner_m < buffer_m:
         raise QueryError(f"inner_m ({inner_m:g}) must be at least 0 and below buffer_m")
+    step = max(_EDGE, float(shapely.length(parts).sum()) / _VERTICES)
+    parts = np.asarray(shapely.segmentize(parts, step), object)
     middle, radius_km = _middle(shapely.get_coordinates(parts))
     if 1e3 * radius_km > FARTHEST_M:
         raise QueryError(
@@ -117,7 +120,7 @@ def around(
     def moved(xy: NDArray[np.float64]) -> NDArray[np.float64]:
         return np.column_stack(projection.transform(xy[:, 0], xy[:, 1]))
 
-    flat = np.asarray(shapely.transform(shapely.segmentize(parts, _EDGE), moved), object)
+    flat = np.asarray(shapely.transform(parts, moved), object)
     inside = np.zeros(longitude.size, np.bool_)
     points = unit_vectors(longitude, latitude)
     centre = unit_vectors(np.array([middle[0]]), np.array([middle[1]]))[0]

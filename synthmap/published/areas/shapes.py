@@ -1,6 +1,7 @@
 """Shapes that people draw or send: checked, mended, in degrees of WGS 84 and cut at the antimeridian."""
 
 import json
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -13,12 +14,17 @@ from pyproj.exceptions import ProjError
 from shapely.errors import ShapelyError
 
 from synthmap.errors import QueryError
+from synthmap.published.areas.antimeridian import the_short_way, unwound, within_180
 from synthmap.published.boxes import crs_code
 
 VERTICES = 100_000  # of all shapes together: bounds the seconds that their points take
 FEATURES = 10_000
 _FARTHEST = 540.0  # degrees east or west that a shape across the antimeridian may be written with
+_FAR = 1e12  # in the units of any map
+_UNDEFINED = "area must lie where its coordinate reference system is defined"
 _CRS = "its coordinate reference system must be"
+_EDGE_M = 1_000.0  # an edge of so many metres bends by some centimetres from one projection to another
+_SHORT = "Edges longer than 180° of longitude were taken the short way, across the antimeridian."
 _DEPTH = 20  # of collections in collections
 
 
@@ -73,12 +79,12 @@ def make_shape(geometries: NDArray[np.object_], description: str, crs: Any = "OG
         raise QueryError(f"area must have at most {FEATURES:,} features; simplify it")
     flat = shapely.force_2d(geometries[~(shapely.is_missing(geometries) | shapely.is_empty(geometries))])
     _countable(flat)
-    placed = _in_degrees(flat, crs)
-    parts = shapely.get_parts(placed)
+    parts = shapely.get_parts(flat)
     while (shapely.get_type_id(parts) >= _COLLECTIONS).any():
         parts = shapely.get_parts(parts)
+    parts, turned = _in_degrees(parts, crs)
     _on_the_globe(parts)
-    notes = []
+    notes = [_SHORT] if turned else []
     broken = ~shapely.is_valid(parts)
     if broken.any():
         parts = np.concatenate([parts[~broken], *(_mended(one) for one in parts[broken])])
@@ -152,25 +158,40 @@ def _countable(geometries: NDArray[np.object_]) -> None:
         raise QueryError(f"area must have at most {VERTICES:,} vertices; simplify it")
 
 
-def _in_degrees(geometries: NDArray[np.object_], crs: Any) -> NDArray[np.object_]:
-    """Return geometries in WGS 84; in degrees already, they may go beyond 180."""
+def _in_degrees(parts: NDArray[np.object_], crs: Any) -> tuple[NDArray[np.object_], bool]:
+    """Return simple geometries in WGS 84, perhaps beyond 180, and whether edges were turned the short way."""
     try:
         known = pyproj.CRS.from_user_input(crs)
     except ProjError:
         raise QueryError(f"area: {_CRS} one that PROJ knows; save it in WGS 84") from None
-    if known.is_geographic and "WGS 84" in known.name:
-        return geometries
     if not (known.is_geographic or known.is_projected):
         raise QueryError(f"area: {_CRS} one of a map or of degrees; save it in WGS 84")
+    unit, turned = known.axis_info[0].unit_conversion_factor, False  # radians or metres
+    if known.is_geographic:
+        parts, turned = the_short_way(parts, turn=2.0 * math.pi / unit)
+        if "WGS 84" in known.name:
+            return parts, turned
+    else:
+        parts = _divided(parts, _EDGE_M / unit)
     transformer = pyproj.Transformer.from_crs(known, "OGC:CRS84", always_xy=True)
 
     def moved(xy: NDArray[np.float64]) -> NDArray[np.float64]:
         return np.column_stack(transformer.transform(xy[:, 0], xy[:, 1]))
 
     try:
-        return np.asarray(shapely.transform(geometries, moved), object)
+        parts = np.asarray(shapely.transform(parts, moved), object)
     except (ProjError, ShapelyError):
-        raise QueryError("area must lie where its coordinate reference system is defined") from None
+        raise QueryError(_UNDEFINED) from None
+    _on_the_globe(parts)
+    return unwound(parts), turned
+
+
+def _divided(parts: NDArray[np.object_], edge: float) -> NDArray[np.object_]:
+    """Return geometries whose edges, straight on their map, are short enough to be so in degrees, too."""
+    if not (np.abs(shapely.get_coordinates(parts)) < _FAR).all():
+        raise QueryError(_UNDEFINED)
+    length = float(shapely.length(parts).sum())
+    return np.asarray(shapely.segmentize(parts, max(edge, length / VERTICES)), object)
 
 
 def _on_the_globe(parts: NDArray[np.object_]) -> None:
@@ -187,33 +208,3 @@ def _mended(shape: shapely.Geometry) -> NDArray[np.object_]:
     """Return what an invalid geometry encloses; nothing if that is nothing."""
     parts = shapely.get_parts(shapely.get_parts(shapely.make_valid(shape)))
     return np.asarray(parts[shapely.get_dimensions(parts) == shapely.get_dimensions(shape)], object)
-
-
-def within_180(parts: NDArray[np.object_]) -> NDArray[np.object_]:
-    """Return simple geometries cut at the antimeridian, so that all longitudes lie between -180 and 180."""
-    bounds = shapely.bounds(parts)
-    beyond = (bounds[:, 0] < -180.0) | (bounds[:, 2] > 180.0)
-    if not beyond.any():
-        return parts
-    out, crossing = [parts[~beyond]], parts[beyond]
-    for turn in (-360.0, 0.0, 360.0):
-        window = shapely.box(turn - 180.0, -90.0, turn + 180.0, 90.0)
-        pieces, of = shapely.get_parts(shapely.intersection(crossing, window), return_index=True)
-        pieces, inner = shapely.get_parts(pieces, return_index=True)
-        whole_ones = shapely.get_dimensions(pieces) == shapely.get_dimensions(crossing)[of[inner]]
-        whole_ones &= ~shapely.is_empty(pieces)
-        out.append(shapely.transform(pieces[whole_ones], lambda xy, turn=turn: xy - [turn, 0.0]))
-    return np.concatenate(out)
-
-
-def whole(geometry: shapely.Geometry) -> tuple[float, float, float, float]:
-    """Return west, south, east, north of a geometry; west is above east where it crosses the antimeridian."""
-    bounds = shapely.bounds(shapely.get_parts(geometry))
-    west, south, east, north = geometry.bounds
-    order = np.argsort(bounds[:, 0], kind="stable")
-    reach = np.maximum.accumulate(bounds[order, 2])
-    gaps = bounds[order[1:], 0] - reach[:-1]
-    if gaps.size and gaps.max() > 360.0 - (east - west):  # the emptiest longitudes are not those at 180
-        at = int(gaps.argmax())
-        west, east = float(bounds[order[at + 1], 0]), float(reach[at])
-    return west, south, east, north

@@ -9,6 +9,7 @@ from pyproj import Geod
 
 from synthmap.errors import QueryError
 from synthmap.published.areas.buffers import around
+from synthmap.published.areas.shapes import read_geojson
 
 GEOD = Geod(ellps="WGS84")
 PLACES = [(10.0, 50.0), (180.0, 0.0), (-179.99, 65.0), (179.9, -17.0), (20.0, 89.9), (-100.0, -89.7), (0.0, 0.0)]
@@ -102,6 +103,21 @@ def test_distances_out_of_range_are_refused(distances, words):
 def test_a_shape_over_half_the_globe_has_no_buffer(far):
     with pytest.raises(QueryError, match="must lie within 1,000 km of its middle"):
         around(np.array(shapely.points(far), object), np.zeros(1), np.zeros(1), buffer_m=10)
+
+
+@pytest.mark.parametrize(
+    "drawn",
+    [shapely.LineString([(-179.7, 0), (179.7, 0)]), shapely.box(-180, 0, 180, 1), shapely.box(-180, -90, 180, 90)],
+)
+def test_edges_over_half_the_globe_have_no_buffer_though_their_ends_are_near(drawn):
+    with pytest.raises(QueryError, match="must lie within 1,000 km of its middle"):
+        around(parts(drawn), np.zeros(1), np.zeros(1), buffer_m=10)
+
+
+def test_a_line_over_the_antimeridian_has_what_is_near_it():
+    drawn = read_geojson({"type": "LineString", "coordinates": [[179.7, -17], [-179.7, -17]]})
+    x, y = np.array([179.9, 180.0, -179.8, -179.9, 0.0]), np.array([-17.01, -17.0, -16.99, -17.5, -17.0])
+    assert around(drawn.parts, x, y, buffer_m=3_000).inside.tolist() == [True, True, True, False, False]
 
 
 def test_too_many_parts_have_no_outline():

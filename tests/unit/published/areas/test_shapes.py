@@ -8,7 +8,8 @@ import shapely
 
 from synthmap.errors import QueryError
 from synthmap.published.areas import shapes
-from synthmap.published.areas.shapes import make_shape, read_geojson, whole
+from synthmap.published.areas.antimeridian import whole
+from synthmap.published.areas.shapes import make_shape, read_geojson
 
 SQUARE = {"type": "Polygon", "coordinates": [[[0, 0], [2, 0], [2, 2], [0, 2], [0, 0]]]}
 BOWTIE = {"type": "Polygon", "coordinates": [[[0, 0], [2, 2], [2, 0], [0, 2], [0, 0]]]}
