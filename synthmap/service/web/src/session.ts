@@ -55,7 +55,7 @@ export class Session {
   ) {
     const scaled = (): void => this.#legend?.draw(store.view);
     this.#zones = new Zones(map, scaled);
-    this.#flows = new Flows(map, (over) => (over ? this.#tooltip.flow(over) : this.#tooltip.hide()), scaled);
+    this.#flows = new Flows(map, (over) => this.#tooltip.flow(this.#draw?.active ? null : over), scaled);
     this.#legend = new Legend(this.#zones, this.#flows);
     this.#releasePanel = new ReleasePanel(store);
     this.#displayPanel = new DisplayPanel(store);
@@ -273,7 +273,6 @@ export class Session {
     if (this.#draw.active) return;
     const unit = this.#zones.at(point);
     this.map.getCanvas().style.cursor = unit ? "pointer" : "";
-    if (unit) this.#tooltip.unit(point, unit);
-    else this.#tooltip.hide();
+    this.#tooltip.unit(point, unit);
   }
 }

@@ -3,6 +3,7 @@ import type { ScaleState } from "@flowmap.gl/data";
 import { FlowmapLayer, PickingType } from "@flowmap.gl/layers";
 import type { Map as MapLibre } from "maplibre-gl";
 import { isDark, onScheme, palette } from "./colors";
+import { Counted } from "./picking";
 
 export interface Place {
   id: string;
@@ -47,7 +48,12 @@ export interface Hovered {
 export class Flows {
   drawn: Drawn | null = null;
   scale: ScaleState["flowThickness"];
-  readonly #overlay = new MapboxOverlay({ interleaved: false, layers: [] });
+  readonly #overlay = new MapboxOverlay({
+    interleaved: false,
+    layers: [],
+    pickingRadius: 3, // pixels: many flows are thin
+    onLoad: () => this.#overlay.getCanvas()?.setAttribute("tabindex", "-1"), // the keyboard is for the map's own canvas
+  });
 
   constructor(
     map: MapLibre,
@@ -61,6 +67,7 @@ export class Flows {
   draw(drawn: Drawn | null): void {
     this.drawn = drawn;
     if (!drawn?.flows.length) this.scale = undefined;
+    this.hovered(null);
     this.#overlay.setProps({ layers: drawn?.flows.length ? [this.#layer(drawn)] : [] });
     this.scaled();
   }
@@ -91,6 +98,7 @@ export class Flows {
       maxTopFlowsDisplayNum: drawn.flows.length,
       flowEndpointsInViewportMode: "any",
       pickable: true,
+      extensions: [new Counted()],
       onScaleChange: (state) => {
         this.scale = state?.flowThickness;
         this.scaled();

@@ -3,21 +3,54 @@ import { count, figure } from "../format";
 import type { Hovered } from "./flows";
 import type { Unit } from "./zones";
 
-/** What lies under the pointer, in words. */
+interface Point {
+  x: number;
+  y: number;
+}
+
+/** What lies under the pointer, in words: a flow before the zone that it crosses. */
 export class Tooltip {
   readonly element = h("div", { class: "tooltip", hidden: true });
 
-  flow(over: Hovered): void {
-    const workers = over.error === null ? count(over.count) : figure(over.count, over.error);
-    this.#put(over, h("b", {}, `${over.from} → ${over.to}`), h("br"), `${workers} workers`);
+  #flow: Hovered | null = null;
+  #unit: { point: Point; unit: Unit } | null = null;
+
+  flow(over: Hovered | null): void {
+    this.#flow = over;
+    this.#show();
   }
 
-  unit(point: { x: number; y: number }, unit: Unit): void {
+  unit(point: Point, unit: Unit | null): void {
+    this.#unit = unit && { point, unit };
+    this.#show();
+  }
+
+  hide(): void {
+    this.#flow = this.#unit = null;
+    this.#show();
+  }
+
+  #show(): void {
+    if (this.#flow) this.#tellFlow(this.#flow);
+    else if (this.#unit) this.#tellUnit(this.#unit.point, this.#unit.unit);
+    else this.element.hidden = true;
+  }
+
+  #tellFlow(over: Hovered): void {
+    const workers = over.error === null ? count(over.count) : figure(over.count, over.error);
+    const name = h("b", {}, h("bdi", {}, over.from), " → ", h("bdi", {}, over.to));
+    this.#put(over, name, h("br"), `${workers} workers`);
+  }
+
+  #tellUnit(point: Point, unit: Unit): void {
     const single = unit.level === "zone";
-    const name = unit.level === "grid" ? `${count(unit.zones)} zones together` : `${unit.level} ${unit.id}`;
+    const name =
+      unit.level === "grid"
+        ? [`${count(unit.zones)} zones together`]
+        : [`${unit.level} `, h("bdi", {}, unit.id)];
     this.#put(
       point,
-      h("b", {}, name),
+      h("b", {}, ...name),
       h("br"),
       `${count(unit.living)} live, ${count(unit.working)} work here`,
       unit.level === "grid" && h("p", { class: "soft" }, "Zoom in to tell them apart."),
@@ -26,11 +59,7 @@ export class Tooltip {
     );
   }
 
-  hide(): void {
-    this.element.hidden = true;
-  }
-
-  #put({ x, y }: { x: number; y: number }, ...children: (Node | string | false)[]): void {
+  #put({ x, y }: Point, ...children: (Node | string | false)[]): void {
     show(this.element, ...children);
     this.element.hidden = false;
     const parent = this.element.parentElement;
