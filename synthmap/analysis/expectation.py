@@ -10,7 +10,7 @@ from synthmap.analysis.comparison import Comparison, measure
 from synthmap.analysis.measures import weighted_mean
 from synthmap.analysis.prior_world import Setting, prior_variances_km2, prior_world
 from synthmap.analysis.read import PublishedPlan
-from synthmap.analysis.table import pair
+from synthmap.analysis.table import ZONE, pair
 from synthmap.geography.zones import Zones
 from synthmap.published.expected import (
     HEADCOUNT_EDGES,
@@ -18,6 +18,7 @@ from synthmap.published.expected import (
     expected_mae_km,
     sampling_sd_km,
 )
+from synthmap.release.manifest import Manifest
 
 
 class ExpectedClass(BaseModel):
@@ -46,6 +47,9 @@ class Expected(BaseModel):
         Share of synthetic workers drawn from the prior.
     cpc_cells : float or None
         Common part of the tables of cells, if the prior were the truth (`expected_common_part`); None likewise.
+    cpc : dict of str to float
+        Common part of commuters as the histogram's plan expects it, from origins of the level that it was planned for
+        to zones, keyed as `Comparison.cpc`; empty where real counts are resampled.
     by_headcount : list of ExpectedClass
     if_prior_were_true : Comparison or None
         Every measure in a world whose true origins are drawn from the prior (`prior_world`): noise and sampling
@@ -59,11 +63,12 @@ class Expected(BaseModel):
     distance_sampling_sd_km: float | None
     prior_share: float
     cpc_cells: float | None
+    cpc: dict[str, float]
     by_headcount: list[ExpectedClass]
     if_prior_were_true: Comparison | None
 
 
-def expectation(plan: PublishedPlan, setting: Setting, zones: Zones) -> Expected:
+def expectation(manifest: Manifest, plan: PublishedPlan, setting: Setting, zones: Zones) -> Expected:
     """Return the expectations of a release with this plan."""
     n, mass = plan.headcount, plan.mass(setting.segments)
     mae = expected_mae_km(plan.predicted_km)
@@ -80,9 +85,15 @@ def expectation(plan: PublishedPlan, setting: Setting, zones: Zones) -> Expected
         distance_sampling_sd_km=sampling,
         prior_share=float(weighted_mean(plan.prior_share, n)),
         cpc_cells=overlap,
+        cpc={} if plan.resampled else {f"{_planned_level(manifest)}/{ZONE}": weighted_mean(plan.common_part, n)},
         by_headcount=_by_headcount(mae, n),
         if_prior_were_true=None if world is None else measure(pair(*world, len(zones)), zones)[0],
     )
+
+
+def _planned_level(manifest: Manifest) -> str:
+    """Return the level by which a histogram's origins were planned to be right: the finest above the zones, if any."""
+    return manifest.plan.finest or (manifest.zones.levels or [ZONE])[-1]
 
 
 def _pull(mass: NDArray[np.float64], plan: PublishedPlan) -> NDArray[np.float64]:

@@ -18,6 +18,7 @@ _TABLE = ["origin", "destination", "count"]
 _OF_ONE_MECHANISM = {
     "alpha_numerator": 0, "alpha_denominator": 1, "keep_units": 2**16,
     "groups_asked": 1, "groups": 1, "noise_units": 0, "group_noise_units": 0, "gaussian_units": 0,
+    "common_part": np.nan,
 }  # fmt: skip
 
 
@@ -43,6 +44,8 @@ class PublishedPlan:
         Of Dirichlet resampling: α of a cell and segment, workers; smallest keep probability in 1/2^16. Else 0, 1, 2^16.
     groups_asked, groups, noise_units, group_noise_units, gaussian_units : ndarray of int64
         Of the histogram, see `synthmap.mechanism.histogram_plan`. Else 1, 1, 0, 0, 0.
+    common_part : ndarray of float64
+        Expected common part of true and published origins by the level that the histogram was planned for. Else NaN.
     """
 
     destination: NDArray[np.int32]
@@ -61,6 +64,7 @@ class PublishedPlan:
     noise_units: NDArray[np.int64]
     group_noise_units: NDArray[np.int64]
     gaussian_units: NDArray[np.int64]
+    common_part: NDArray[np.float64]
 
     @property
     def resampled(self) -> bool:
@@ -142,7 +146,7 @@ def read_plan(directory: Path, zones: Zones) -> PublishedPlan:
     order = np.argsort(rank)
     found = [table[name].to_numpy()[order] for name in names[1:]]
     for name, usual in _OF_ONE_MECHANISM.items():
-        found.append(table[name].to_numpy()[order] if name in own else np.full(order.size, usual, np.int64))
+        found.append(table[name].to_numpy()[order] if name in own else np.full(order.size, usual))
     return PublishedPlan(rank[order], *found)
 
 

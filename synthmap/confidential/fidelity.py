@@ -97,7 +97,7 @@ def evaluate_by_destination(release_directory: Path, spec: Spec) -> tuple[Fideli
         release=manifest.release,
         spec=spec.name,
         cpc_cells=None if cells is None else common_part(cells),
-        expected=expectation(plan, setting, zones),
+        expected=expectation(manifest, plan, setting, zones),
     )
     return fidelity, by_destination
 

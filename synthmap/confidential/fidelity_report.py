@@ -53,12 +53,13 @@ def report(found: Fidelity) -> str:
     ]
     levels = list(found.tv_by_level)[:_MOST_LEVELS]
     keys = [f"{level}/{level}" for level in levels] + [f"{level}/{ZONE}" for level in levels[1:]]
+    keys = list(dict.fromkeys([*keys, *expected.cpc]))
     for key in keys:
         lines.append(
             _row(
                 f"common part of commuters, {key}",
                 _share(found.cpc[key]),
-                "",
+                _share(expected.cpc.get(key)),
                 _share(world.cpc[key] if world else None),
             )
         )
@@ -66,6 +67,8 @@ def report(found: Fidelity) -> str:
     lines += [
         f"pairs of zones: {own.spurious_share:.0%} of the release's are not in the tables, "
         f"{own.missing_share:.0%} of the tables' are not in the release",
+        *_residents(found),
+        *_gravity(found),
         "",
         *_classes("headcount", "workers", found.by_headcount, [part.mae_km for part in expected.by_headcount]),
         *_classes("density, jobs within 5 km × 5 km", "per km²", found.by_density),
@@ -77,6 +80,24 @@ def report(found: Fidelity) -> str:
         "look overstated and long ones understated in any noisy table.",
     ]
     return "\n".join(lines)
+
+
+def _residents(found: Fidelity) -> list[str]:
+    """Return a line on the workers living in each unit of the coarsest level with several, and of the finest."""
+    several = [level for level, error in found.marginals.items() if error.units > 1]
+    shown = dict.fromkeys([*several[:1], *several[-1:]])
+    told = ", ".join(f"{level} by {found.marginals[level].relative_error:.1%}" for level in shown)
+    return [f"workers living in an area are off, summed over all and per worker: {told}"] if told else []
+
+
+def _gravity(found: Fidelity) -> list[str]:
+    """Return a line on how flows fall with distance."""
+    if found.gravity is None:
+        return []
+    tables, release = found.gravity.reference.distance, found.gravity.other.distance
+    return [
+        f"gravity model by {found.gravity.level}: distance to the power −{tables:.2f}, in the release −{release:.2f}"
+    ]
 
 
 def _row(name: str, *values: str) -> str:

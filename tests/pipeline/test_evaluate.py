@@ -41,6 +41,8 @@ def test_text_shows_expected_beside_measured(released, command, tmp_path):
     assert found.returncode == 0, found.stderr
     assert found.stdout.startswith("CONFIDENTIAL")
     assert "expected" in found.stdout
+    assert "workers living in an area are off" in found.stdout
+    assert "distance to the power −" in found.stdout
     assert max(map(len, found.stdout.splitlines())) <= 120
 
 
@@ -51,6 +53,14 @@ def test_expected_error_is_within_a_factor_of_two(released):
     world = found.expected.if_prior_were_true
     assert world.cpc["tract/tract"] == pytest.approx(found.cpc["tract/tract"], abs=0.2)
     assert found.cpc_cells == pytest.approx(found.expected.cpc_cells, abs=0.2)
+
+
+def test_noisy_counts_agree_about_as_planned(released):
+    path, spec = released(plan={"mechanism": "histogram", "finest": "tract"})
+    found = evaluate(path, spec)
+    assert found.expected.cpc_cells is None
+    assert list(found.expected.cpc) == ["tract/zone"]
+    assert found.expected.cpc["tract/zone"] == pytest.approx(found.cpc["tract/zone"], abs=0.1)
 
 
 def test_huge_epsilon_and_many_cells_are_nearly_perfect_and_one_cell_is_the_prior(released):
