@@ -65,179 +65,17 @@ from dataclasses import astuple
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from synthmap.analysis.prior_world import prior_world, setting_of
 from synthmap.analysis.read import read_plan
 from synthmap.analysis.table import ODTable
 from synthmap.errors import ConfigurationError
 from synthmap.release.manifest import read_manifest
-from tests.benchmarks import worlds
+from tests.benchmarks import others, worlds
 from tests.benchmarks.worlds import World
 
 Method = Callable[[World, float, float, np.random.Generator, Path], ODTable]
 EPSILONS = (1.0, 2.0, 4.0, 8.6)
-
-
-def projected(noisy: NDArray[np.float64], headcount: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return whole counts at least 0 that sum to each row's headcount: nearest in L2, then by largest remainders."""
-    ordered = -np.sort(-noisy, axis=1)
-    excess = (np.cumsum(ordered, axis=1) - headcount[:, None]) / np.arange(1, noisy.shape[1] + 1)
-    last = noisy.shape[1] - 1 - np.argmax((ordered > excess)[:, ::-1], axis=1)
-    real = np.maximum(noisy - excess[np.arange(len(noisy)), last][:, None], 0)
-    whole = np.floor(real).astype(np.int64)
-    short = headcount - whole.sum(axis=1)
-    rank = np.argsort(np.argsort(whole - real, axis=1, kind="stable"), axis=1)
-    return whole + (rank < short[:, None])
-
-
-def spread(world: World, counts: NDArray[np.int64], rng: np.random.Generator) -> ODTable:
-    """Return workers by area placed in zones of the area by public weight; shape (destinations, areas) in."""
-    order = np.argsort(world.area, kind="stable")
-    weight = np.append(world.zones.weight, 1).astype(float)[order]
-    cumulative = np.cumsum(weight)
-    first = np.searchsorted(world.area[order], np.arange(counts.shape[1] + 1))
-    before = np.append(0.0, cumulative)[first]
-    d, area = np.nonzero(counts)
-    workers = counts[d, area]
-    d, area = np.repeat(d, workers), np.repeat(area, workers)
-    empty = before[area + 1] == before[area]
-    at = before[area] + rng.random(area.size) * (before[area + 1] - before[area])
-    place = np.minimum(np.searchsorted(cumulative, at, side="right"), first[area + 1] - 1)
-    place[empty] = first[area[empty]]
-    return ODTable(order[place].astype(np.int32), world.destinations[d], np.ones(area.size, np.int64))
-
-
-def opendp_noise(counts: NDArray[np.int64], epsilon: float, *, floating: bool) -> NDArray[np.float64]:
-    """Return counts with OpenDP's Laplace noise (integers: the two-sided geometric), L1 sensitivity 2."""
-    import opendp.prelude as dp
-
-    dp.enable_features("contrib")
-    kind = float if floating else int
-    domain = dp.vector_domain(dp.atom_domain(T=float, nan=False) if floating else dp.atom_domain(T=int))
-    measurement = dp.m.make_laplace(domain, dp.l1_distance(T=kind), scale=2.0 / epsilon)
-    assert measurement.map(kind(2)) <= epsilon * (1 + 1e-9)
-    return np.array(measurement(counts.ravel().astype(kind).tolist()), float).reshape(counts.shape)
-
-
-def geometric_by_tract(world: World, epsilon: float, delta: float, rng: np.random.Generator, _: Path) -> ODTable:
-    noisy = opendp_noise(world.by_area, epsilon, floating=False)
-    return spread(world, projected(noisy, world.by_area.sum(axis=1)), rng)
-
-
-def laplace_by_tract(world: World, epsilon: float, delta: float, rng: np.random.Generator, _: Path) -> ODTable:
-    noisy = opendp_noise(world.by_area, epsilon, floating=True)
-    return spread(world, projected(noisy, world.by_area.sum(axis=1)), rng)
-
-
-def largest_of_zones(world: World, epsilon: float, delta: float, rng: np.random.Generator, _: Path) -> ODTable:
-    """Noise on every zone, of which the n(d) largest counts are kept; then made to add up to the headcount."""
-    return _noisy_zones(world, epsilon, rng, keep_largest=True)
-
-
-def laplace_by_zone(world: World, epsilon: float, delta: float, rng: np.random.Generator, _: Path) -> ODTable:
-    """As `geometric_by_zone`."""
-    return _noisy_zones(world, epsilon, rng, floating=True)
-
-
-def geometric_by_zone(world: World, epsilon: float, delta: float, rng: np.random.Generator, _: Path) -> ODTable:
-    """Noise on every zone, as numpy draws it: the law is OpenDP's, 5 µs a cell."""
-    return _noisy_zones(world, epsilon, rng)
-
-
-def _noisy_zones(
-    world: World, epsilon: float, rng: np.random.Generator, *, keep_largest: bool = False, floating: bool = False
-) -> ODTable:
-    ratio, zones = 1 - np.exp(-epsilon / 2), len(world.zones) + 1
-    order = np.argsort(world.table.destination, kind="stable")
-    starts = np.searchsorted(world.table.destination[order], world.destinations)
-    out = []
-    for d, low, high in zip(world.destinations, starts, np.append(starts[1:], order.size), strict=True):
-        rows = order[low:high]
-        if floating:
-            noisy = rng.laplace(0.0, 2.0 / epsilon, zones)
-        else:
-            noisy = (rng.geometric(ratio, zones) - rng.geometric(ratio, zones)).astype(float)
-        np.add.at(noisy, world.table.origin[rows], world.table.count[rows])
-        headcount = int(world.table.count[rows].sum())
-        if keep_largest:
-            noisy[np.argsort(-noisy, kind="stable")[headcount:]] = 0.0
-        counts = projected(noisy[None, :], np.array([headcount]))[0]
-        origin = np.flatnonzero(counts).astype(np.int32)
-        out.append(ODTable(origin, np.full(origin.size, d, np.int32), counts[origin]))
-    return _joined(out)
-
-
-def stability(world: World, epsilon: float, delta: float, rng: np.random.Generator, _: Path) -> ODTable:
-    """OpenDP's stability histogram of occupied pairs; what it drops is drawn by the public weights."""
-    import opendp.prelude as dp
-
-    dp.enable_features("contrib")
-    space = (
-        dp.map_domain(dp.atom_domain(T=int), dp.atom_domain(T=int)),
-        dp.l01inf_distance(dp.absolute_distance(T=int)),
-    )
-
-    def make(threshold: int) -> object:
-        return dp.m.make_laplace_threshold(*space, scale=2.0 / epsilon, threshold=threshold)
-
-    threshold = next(t for t in range(1, 10_000) if make(t).map((2, 2, 1))[1] <= delta)
-    key = world.table.destination.astype(np.int64) * (len(world.zones) + 1) + world.table.origin
-    kept = make(threshold)(dict(zip(key.tolist(), world.table.count.tolist(), strict=True)))
-    pairs = np.array(list(kept), np.int64)
-    order = np.argsort(pairs)
-    destination, origin = pairs[order] // (len(world.zones) + 1), pairs[order] % (len(world.zones) + 1)
-    count = np.array(list(kept.values()), np.int64)[order]
-    weight = world.zones.weight / world.zones.weight.sum()
-    out = []
-    for d, headcount in zip(world.destinations, world.by_area.sum(axis=1), strict=True):
-        mine = slice(*np.searchsorted(destination, [d, d + 1]))
-        known = count[mine]
-        if known.sum() > headcount:
-            known = projected(known[None, :].astype(float), np.array([headcount]))[0]
-        drawn = rng.choice(weight.size, int(headcount - known.sum()), p=weight)
-        both = np.append(origin[mine], drawn).astype(np.int32)
-        workers = np.append(known, np.ones(drawn.size, np.int64))
-        out.append(ODTable(both, np.full(both.size, d, np.int32), workers))
-    return _joined(out)
-
-
-def top_down(world: World, epsilon: float, delta: float, rng: np.random.Generator, _: Path) -> ODTable:
-    """inf-tda on each destination: area within the next coarser level, then areas."""
-    import pandas as pd
-    from InfTDA import mechanism
-
-    noise = mechanism.make_gaussian_noise
-
-    def copying(**scale: float) -> Callable[[NDArray[np.int64]], object]:
-        """Pandas 3 hands out read-only arrays, which OpenDP refuses."""
-        made = noise(**scale)
-        return lambda values: made(values.copy())
-
-    mechanism.make_gaussian_noise = copying
-    areas = world.by_area.shape[1]
-    above = _above(world)
-    levels = [above[a] for a in range(areas)], list(range(areas))
-    index = pd.MultiIndex.from_arrays(levels if len(set(levels[0])) > 1 else [levels[1], levels[1]])
-    out = np.zeros_like(world.by_area)
-    for i, counts in enumerate(world.by_area):
-        found = mechanism.inf_tda(pd.Series(counts.astype(np.int32), index=index), (float(epsilon), float(delta)), 1)
-        out[i, [key[-1] for key in found.index]] = found.to_numpy()
-    mechanism.make_gaussian_noise = noise
-    return spread(world, out, rng)
-
-
-def _above(world: World) -> NDArray[np.int32]:
-    """Return the unit of the next coarser level of each area."""
-    from synthmap.analysis.table import units_by_level
-
-    units = units_by_level(world.zones)
-    names = list(units)
-    coarser = names.index(world.level) + 1
-    out = np.zeros(int(world.area.max()) + 1, np.int32)
-    if coarser < len(names):
-        out[world.area] = units[names[coarser]]
-    return out
 
 
 def histogram(world: World, epsilon: float, delta: float, rng: np.random.Generator, place: Path) -> ODTable:
@@ -301,10 +139,6 @@ def no_privacy(world: World, epsilon: float, delta: float, rng: np.random.Genera
     return ODTable(world.table.origin[order], destination, np.concatenate(parts))
 
 
-def _joined(tables: list[ODTable]) -> ODTable:
-    return ODTable(*(np.concatenate([getattr(t, name) for t in tables]) for name in ("origin", "destination", "count")))
-
-
 METHODS: dict[str, Method] = {
     "synthmap, planned": synthmap_auto,
     "synthmap histogram, means": histogram,
@@ -312,13 +146,13 @@ METHODS: dict[str, Method] = {
     "synthmap, tract cells, one alpha": tract_cells,
     "ICDE 2008, a cell for every area": icde_2008,
     "ICDE 2008, 100 cells": icde_2008_coarse,
-    "OpenDP geometric, tracts": geometric_by_tract,
-    "OpenDP Laplace, tracts": laplace_by_tract,
-    "geometric, zones": geometric_by_zone,
-    "Laplace, zones": laplace_by_zone,
-    "geometric, zones, n(d) largest": largest_of_zones,
-    "OpenDP stability histogram, zones": stability,
-    "inf-tda top-down, tracts": top_down,
+    "OpenDP geometric, tracts": others.geometric_by_tract,
+    "OpenDP Laplace, tracts": others.laplace_by_tract,
+    "geometric, zones": others.geometric_by_zone,
+    "Laplace, zones": others.laplace_by_zone,
+    "geometric, zones, n(d) largest": others.largest_of_zones,
+    "OpenDP stability histogram, zones": others.stability,
+    "inf-tda top-down, tracts": others.top_down,
     "prior alone": prior_alone,
     "no privacy, resampled": no_privacy,
 }
