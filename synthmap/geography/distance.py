@@ -8,11 +8,24 @@ from numpy.typing import NDArray
 from synthmap.compiled import compiled
 from synthmap.geography.sphere import EARTH_KM, unit_vectors
 
-__all__ = ["EARTH_KM", "great_circle_km", "unit_vectors"]
+__all__ = ["EARTH_KM", "arc_km", "great_circle_km", "unit_vectors"]
+
+_SHORT = 0.1  # half a chord, in Earth radii, below which six terms of the series of asin are exact to 2e-14 of it
+
+
+@compiled
+def arc_km(straight_km: float) -> float:
+    """Return the distance in km along the sphere between points whose distance through the Earth is known."""
+    half = min(1.0, straight_km / (2.0 * EARTH_KM))
+    if half >= _SHORT:
+        return 2.0 * EARTH_KM * math.asin(half)
+    y = half * half
+    tail = y * (3 / 40 + y * (15 / 336 + y * (105 / 3456 + y * (945 / 42240))))
+    return straight_km * (1.0 + y * (1 / 6 + tail))
 
 
 @compiled
 def great_circle_km(a: NDArray[np.float64], b: NDArray[np.float64]) -> float:
     """Return the distance in km between two unit vectors."""
     chord = math.sqrt((a[0] - b[0]) ** 2 + (a[1] - b[1]) ** 2 + (a[2] - b[2]) ** 2)
-    return 2.0 * EARTH_KM * math.asin(min(1.0, 0.5 * chord))
+    return float(arc_km(EARTH_KM * chord))

@@ -9,6 +9,7 @@ from synthmap.geography.prior import (
     PriorModel,
     PriorTable,
     elsewhere_share_of,
+    inverse_power,
     mass_below,
     prior_from,
     rank_at,
@@ -155,3 +156,10 @@ def test_masses_stay_below_what_the_urn_of_integers_holds(make_town, share):
     assert (np.diff(prior.mass) >= 0).all()
     assert 0 < prior.mass[-1] < 2**62
     assert (masses(town, prior)[np.append(heavy > 0, True)] > 0).all() or share == 0.0
+
+
+@pytest.mark.parametrize("power", [0.0, 0.5, 1.0, 1.7, 2.0, 2.5, 3.0, 19.5, 20.0])
+def test_powers_by_products_are_those_of_the_general_rule(power):
+    for base in (1.0, 1.0 + 1e-9, 1.5, 17.3, 4_001.0):
+        assert inverse_power(base, power) == pytest.approx(base**-power, rel=1e-14)
+    assert inverse_power(1e300, 20.0) == 0.0
