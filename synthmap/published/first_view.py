@@ -2,6 +2,7 @@
 
 import polars as pl
 
+from synthmap.published.extents import extent
 from synthmap.published.od import Query, find_flows
 from synthmap.published.places import ZONE, Places
 from synthmap.published.store import OpenedRelease
@@ -27,6 +28,7 @@ def first_view(opened: OpenedRelease, most: int) -> None:
     ReleaseCorruptError
         If a file of the release cannot be read.
     """
+    extent(opened)
     level = first_level(opened.places)
     find_flows(opened, Query(origin_level=level, destination_level=level, top=1), limit=1)
     for kind in KINDS:

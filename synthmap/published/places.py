@@ -57,14 +57,6 @@ class Places:
         """Degrees north, shape (zones,)."""
         return self.table["latitude"].to_numpy()
 
-    @cached_property
-    def extent(self) -> tuple[float, float, float, float]:
-        """West, south, east, north of the internal points."""
-        return (
-            float(self.longitude.min()), float(self.latitude.min()),
-            float(self.longitude.max()), float(self.latitude.max()),
-        )  # fmt: skip
-
     def level(self, name: str) -> str:
         """Return the column of a level: ``id`` for `ZONE`, else a parent level.
 

@@ -8,6 +8,7 @@ import shapely
 from numpy.typing import NDArray
 
 from synthmap.errors import ReleaseCorruptError
+from synthmap.published.areas.antimeridian import joined
 from synthmap.published.places import Places
 from synthmap.published.tiles_grid import BUFFER, COPIES, EXTENT, LATITUDE, Tile, world
 
@@ -78,18 +79,9 @@ def areas(places: Places) -> Areas:
 def _whole(places: Places, rows: NDArray[np.int64]) -> NDArray[np.object_]:
     """Return shapes in degrees; one that spans the globe only because it crosses the antimeridian is joined there."""
     try:
-        shapes = places.geometry(rows)
+        return joined(places.geometry(rows))
     except shapely.GEOSException:
         raise ReleaseCorruptError("every zone of a release must have a geometry; publish it again") from None
-    west, _, east, _ = shapely.bounds(shapes).T
-    wide = np.flatnonzero(east - west > 180)
-    if wide.size:
-        joined = shapely.transform(
-            shapes[wide], lambda at: np.column_stack([at[:, 0] + 360 * (at[:, 0] < 0), at[:, 1]])
-        )
-        west, _, east, _ = shapely.bounds(joined).T
-        shapes[wide] = np.where(east - west < 180, joined, shapes[wide])
-    return shapes
 
 
 def _within_latitudes(shapes: NDArray[np.object_]) -> NDArray[np.object_]:

@@ -6,6 +6,8 @@ import numpy as np
 from morecantile import TileMatrixSet, tms
 from numpy.typing import NDArray
 
+from synthmap.published.extents import Bounds
+
 TMS: TileMatrixSet = tms.get("WebMercatorQuad")
 MAXZOOM = 14  # a unit of a tile is then 0.6 m; clients enlarge these tiles when they zoom in further
 EXTENT = 4096  # units along the side of a tile
@@ -29,6 +31,18 @@ def point(longitude: NDArray[np.float64], latitude: NDArray[np.float64]) -> tupl
     """Return x and y of points, at least 0 and below 1, so that each lies in one tile of a zoom."""
     x, y = world(longitude, latitude)
     return x % 1.0, np.minimum(y, np.nextafter(1.0, 0.0))
+
+
+def shown(bounds: Bounds) -> Bounds:
+    """Return what of an extent tiles show; west may be above east."""
+    west, south, east, north = bounds
+    return west, min(max(south, -LATITUDE), LATITUDE), east, min(max(north, -LATITUDE), LATITUDE)
+
+
+def flat(bounds: Bounds) -> Bounds:
+    """Return an extent for those who know none across the antimeridian: all round where something may lie there."""
+    west, south, east, north = bounds
+    return bounds if 0 <= east - west <= 180 else (-180.0, south, 180.0, north)
 
 
 class Tile(NamedTuple):

@@ -5,8 +5,9 @@ from typing import Any
 from fastapi import Request
 
 from synthmap.published.boxes import CRS84
+from synthmap.published.extents import extent
 from synthmap.published.features import LAYERS
-from synthmap.published.features_crs import declared, extent
+from synthmap.published.features_crs import declared
 from synthmap.published.features_filter import GEOMETRY
 from synthmap.published.features_layer import Layer
 from synthmap.published.store import OpenedRelease

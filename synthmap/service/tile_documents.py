@@ -8,10 +8,10 @@ import numpy as np
 from fastapi import Request
 
 from synthmap.published.boxes import CRS84
-from synthmap.published.features_crs import extent
+from synthmap.published.extents import extent, middle, width
 from synthmap.published.store import OpenedRelease
 from synthmap.published.tiles import Kind, properties
-from synthmap.published.tiles_grid import LATITUDE, MAXZOOM, TMS, point, world
+from synthmap.published.tiles_grid import MAXZOOM, TMS, flat, point, shown, world
 from synthmap.service.feature_documents import collection_id
 from synthmap.service.formats import JSON
 from synthmap.service.html import caution
@@ -45,7 +45,7 @@ def describe_grid() -> dict[str, Any]:
 
 def describe_set(request: Request, opened: OpenedRelease, kind: Kind) -> dict[str, Any]:
     """Return the description of a set of tiles (OGC 17-083r4)."""
-    west, south, east, north = _extent(opened)
+    west, south, east, north = shown(extent(opened))
     here = ("collections", collection_id(opened, kind), "tiles")
     fields = {name: {"type": type_} for name, type_ in properties(opened, kind).items()}
     return summarize_set(request, opened, kind) | {
@@ -92,9 +92,10 @@ def summarize_set(request: Request, opened: OpenedRelease, kind: Kind) -> dict[s
 def tilejson(request: Request, opened: OpenedRelease, kind: Kind) -> dict[str, Any]:
     """Return the set of tiles as TileJSON 3.0."""
     name = collection_id(opened, kind)
-    west, south, east, north = _extent(opened)
+    west, south, east, north = bounds = shown(extent(opened))
     fields = {name: "String" if type_ == "string" else "Number" for name, type_ in properties(opened, kind).items()}
-    (left, right), (bottom, top) = world(np.array([west, east]), np.array([south, north]))
+    across = width(west, east)
+    (left, right), (bottom, top) = world(np.array([0.0, across]), np.array([south, north]))
     zoom = math.floor(-math.log2(max(right - left, bottom - top, 2.0**-MAXZOOM)))
     return {
         "tilejson": "3.0.0",
@@ -106,8 +107,8 @@ def tilejson(request: Request, opened: OpenedRelease, kind: Kind) -> dict[str, A
         "tiles": [href(request, "collections", name, "tiles", GRID) + "/{z}/{y}/{x}"],
         "minzoom": 0,
         "maxzoom": MAXZOOM,
-        "bounds": [west, south, east, north],
-        "center": [(west + east) / 2, (south + north) / 2, max(0, zoom)],
+        "bounds": list(flat(bounds)),
+        "center": [middle(west, east), (south + north) / 2, max(0, zoom)],
         "vector_layers": [
             {"id": layer, "description": text, "minzoom": 0, "maxzoom": MAXZOOM, "fields": fields}
             for layer, _, text in _LAYERS[kind]
@@ -115,17 +116,9 @@ def tilejson(request: Request, opened: OpenedRelease, kind: Kind) -> dict[str, A
     }
 
 
-def _extent(opened: OpenedRelease) -> tuple[float, float, float, float]:
-    """Return west, south, east, north of what the grid can show of a release."""
-    west, south, east, north = extent(opened)
-    south, north = (min(max(latitude, -LATITUDE), LATITUDE) for latitude in (south, north))
-    across = not 0 <= east - west <= 180  # perhaps over the antimeridian
-    return (-180.0, south, 180.0, north) if across else (west, south, east, north)
-
-
 def _limits(opened: OpenedRelease) -> list[dict[str, Any]]:
     """Return for each zoom the rows and columns that have something."""
-    west, south, east, north = _extent(opened)
+    west, south, east, north = flat(shown(extent(opened)))
     (left, right), (low, high) = point(np.array([west, east - 1e-9]), np.array([north, south]))
     return [
         {

@@ -91,14 +91,48 @@ def within_180(parts: NDArray[np.object_]) -> NDArray[np.object_]:
     return np.concatenate(out)
 
 
+def joined(shapes: NDArray[np.object_]) -> NDArray[np.object_]:
+    """Return shapes; those that span the globe only because they are cut at the antimeridian are joined beyond it."""
+    out = shapes.copy()
+    west, _, east, _ = shapely.bounds(shapes).T
+    wide = np.flatnonzero(east - west > 180)
+    if wide.size:
+        moved = shapely.transform(shapes[wide], lambda at: np.column_stack([at[:, 0] + 360 * (at[:, 0] < 0), at[:, 1]]))
+        west, _, east, _ = shapely.bounds(moved).T
+        parts, of = shapely.get_parts(shapes[wide], return_index=True)
+        left, _, right, _ = shapely.bounds(parts).T
+        cut = (east - west < 180) & ~np.isin(np.arange(wide.size), of[right - left >= 360])
+        out[wide[cut]] = moved[cut]
+    return out
+
+
 def whole(geometry: shapely.Geometry) -> tuple[float, float, float, float]:
     """Return west, south, east, north of a geometry; west is above east where it crosses the antimeridian."""
     bounds = shapely.bounds(shapely.get_parts(geometry))
-    west, south, east, north = geometry.bounds
-    order = np.argsort(bounds[:, 0], kind="stable")
-    reach = np.maximum.accumulate(bounds[order, 2])
-    gaps = bounds[order[1:], 0] - reach[:-1]
-    if gaps.size and gaps.max() > 360.0 - (east - west):  # the emptiest longitudes are not those at 180
+    west, east = narrowest(bounds[:, 0], bounds[:, 2])
+    return west, geometry.bounds[1], east, geometry.bounds[3]
+
+
+def narrowest(west: NDArray[np.float64], east: NDArray[np.float64]) -> tuple[float, float]:
+    """Return west and east of what some stretches span, the widest gap between them left out.
+
+    Parameters
+    ----------
+    west, east : ndarray of float64, shape (stretches,)
+        Degrees, from -180 on; an east beyond 180 crosses the antimeridian.
+
+    Returns
+    -------
+    float, float
+        West is above east if they cross the antimeridian.
+    """
+    beyond = east > 180.0
+    low = np.concatenate([west, np.full(int(beyond.sum()), -180.0)])
+    high = np.concatenate([np.minimum(east, 180.0), east[beyond] - 360.0])
+    order = np.argsort(low, kind="stable")
+    low, reach = low[order], np.maximum.accumulate(high[order])
+    gaps = low[1:] - reach[:-1]
+    if gaps.size and gaps.max() > 360.0 - (reach[-1] - low[0]):  # the emptiest longitudes are not those at 180
         at = int(gaps.argmax())
-        west, east = float(bounds[order[at + 1], 0]), float(reach[at])
-    return west, south, east, north
+        return float(low[at + 1]), float(reach[at])
+    return float(low[0]), float(reach[-1])

@@ -8,9 +8,10 @@ import shapely
 from numpy.typing import NDArray
 
 from synthmap.errors import QueryError
-from synthmap.published.areas.antimeridian import whole
+from synthmap.published.areas.antimeridian import whole, within_180
 from synthmap.published.areas.buffers import around
 from synthmap.published.areas.shapes import Shape
+from synthmap.published.extents import extent, width
 from synthmap.published.places import ZONE
 from synthmap.published.store import OpenedRelease
 from synthmap.published.table import units_of
@@ -132,9 +133,10 @@ def _checked(opened: OpenedRelease, area: Area) -> Area:
     if area.count:
         return area
     notes = [*area.notes, "No zone's internal point lies in the area: all figures are 0."]
-    west, south, east, north = opened.places.extent
+    west, south, east, north = extent(opened)
+    there = within_180(np.array([shapely.box(west, south, west + width(west, east), north)], object))
     outline = area.geometry
-    if outline is not None and not outline.is_empty and not outline.intersects(shapely.box(west, south, east, north)):
+    if outline is not None and not outline.is_empty and not shapely.intersects(outline, there).any():
         notes.append(
             f"The area lies outside of the release, whose zones are between {west:.4g}° and {east:.4g}° east and "
             f"{south:.4g}° and {north:.4g}° north."

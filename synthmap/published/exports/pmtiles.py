@@ -13,11 +13,11 @@ from pmtiles.tile import Compression, TileType, zxy_to_tileid
 from pmtiles.writer import Writer
 
 from synthmap.published.exports.about import about
-from synthmap.published.features_crs import extent
+from synthmap.published.extents import extent, middle, width
 from synthmap.published.places import ZONE
 from synthmap.published.store import OpenedRelease
 from synthmap.published.tiles import Kind, properties, vector_tile
-from synthmap.published.tiles_grid import LATITUDE, MAXZOOM, Tile, point
+from synthmap.published.tiles_grid import MAXZOOM, Tile, flat, point, shown
 
 TILES = 10_000  # of a zoom that are looked at; no finer zoom is written
 _FEATURES = 10_000  # of a tile
@@ -47,7 +47,7 @@ def write_pmtiles(opened: OpenedRelease, path: Path, part: str) -> None:
 
 def _ranges(opened: OpenedRelease, zoom: int) -> tuple[range, range]:
     """Return the columns and rows of a zoom that may have something."""
-    west, south, east, north = _extent(opened)
+    west, south, east, north = flat(shown(extent(opened)))
     (left, right), (top, bottom) = point(np.array([west, east - 1e-9]), np.array([north, south]))
     return (
         range(int(left * 2**zoom), int(right * 2**zoom) + 1),
@@ -79,19 +79,12 @@ def _write(writer: Any, opened: OpenedRelease, kind: Kind, tiles: list[Tile]) ->
     return levels
 
 
-def _extent(opened: OpenedRelease) -> tuple[float, float, float, float]:
-    """Return west, south, east, north of what tiles show; all round where something may cross the antimeridian."""
-    west, south, east, north = extent(opened)
-    south, north = (min(max(latitude, -LATITUDE), LATITUDE) for latitude in (south, north))
-    return (west, south, east, north) if 0 <= east - west <= 180 else (-180.0, south, 180.0, north)
-
-
 def _place(opened: OpenedRelease) -> dict[str, int]:
     """Return bounds and centre as PMTiles wants them: in units of 1e-7 degrees."""
-    west, south, east, north = _extent(opened)
-    edges = {"min_lon": west, "min_lat": south, "max_lon": east, "max_lat": north}
-    edges |= {"center_lon": (west + east) / 2, "center_lat": (south + north) / 2}
-    widest = max((east - west) / 360, (north - south) / 180, 2.0**-MAXZOOM)
+    west, south, east, north = bounds = shown(extent(opened))
+    edges = dict(zip(("min_lon", "min_lat", "max_lon", "max_lat"), flat(bounds), strict=True))
+    edges |= {"center_lon": middle(west, east), "center_lat": (south + north) / 2}
+    widest = max(width(west, east) / 360, (north - south) / 180, 2.0**-MAXZOOM)
     return {f"{name}_e7": round(value * 1e7) for name, value in edges.items()} | {
         "center_zoom": max(0, math.floor(-math.log2(widest)))
     }

@@ -3,7 +3,7 @@
 from fastapi import APIRouter, Depends, Request
 from starlette.responses import JSONResponse, Response
 
-from synthmap.published.features_crs import extent
+from synthmap.published.extents import extent
 from synthmap.published.places import ZONE
 from synthmap.service.access import reads
 from synthmap.service.caching import kept, not_modified
@@ -16,7 +16,10 @@ router = APIRouter(tags=["releases"], dependencies=[Depends(reads), Depends(json
 
 @router.get("/releases/{release}/levels", summary="The levels of a release's zones", response_class=JSONResponse)
 def read_levels(request: Request, opened: ReleaseDep) -> Response:
-    """Return every level, the coarsest first, with its number of units, and the extent of the zones in degrees."""
+    """Return every level, the coarsest first, with its number of units, and the extent of the zones in degrees.
+
+    West is above east where it crosses the antimeridian.
+    """
     headers = kept(request, opened.etag)
     if has := not_modified(request, headers):
         return has
