@@ -15,6 +15,11 @@ from synthmap.errors import ConfigurationError
 from synthmap.privacy.rule import Rule
 from synthmap.remote import anchored
 
+# what the service calls columns of zones, and of flows
+_OF_ZONES = {"", "count", "geometry", "id", "in", "latitude", "level", "longitude", "out", "prior_share", "weight"}
+_OF_ZONES |= {"zone", "zones"}
+_OF_FLOWS = {"destination", "distance_km", "expected_error", "high", "low", "origin"}
+
 
 class _Section(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -54,7 +59,7 @@ class ZonesSpec(_Section):
 
     @model_validator(mode="after")
     def _levels(self) -> Self:
-        if taken := {"", "id", "zone", "weight", "longitude", "latitude", "geometry"} & set(self.levels or ()):
+        if taken := _OF_ZONES & set(self.levels or ()):
             raise ValueError(f"zones.levels ({', '.join(sorted(taken))}) must have names of their own")
         return self
 
@@ -222,8 +227,11 @@ class Spec(_Section):
         if not (noisy or self.privacy.rule is Rule.PURE or "delta" in self.privacy.model_fields_set):
             raise ValueError('privacy.delta must be given unless privacy.rule is "pure" or plan.mechanism "histogram"')
         names = self.segment_columns
-        if len(set(names)) < len(names) or {"", "origin", "destination", "count"} & set(names):
-            raise ValueError("segments must be different columns, none called origin, destination or count")
+        if len(set(names)) < len(names):
+            raise ValueError("segments must be different columns")
+        levels = {f"{end}{level}" for end in ("", "origin_", "destination_") for level in self.zones.levels or ()}
+        if taken := (_OF_ZONES | _OF_FLOWS | levels) & set(names):
+            raise ValueError(f"segments ({', '.join(sorted(taken))}) must have names of their own")
         return self
 
     @property

@@ -7,7 +7,7 @@ import polars as pl
 import shapely
 import shapely.geometry
 
-from synthmap.analysis.area.result import Analysis, Named, figure
+from synthmap.analysis.area.result import CITATION, Analysis, Named, figure
 from synthmap.published.answers import source
 from synthmap.published.figure_errors import EXPLAINED
 from synthmap.published.store import OpenedRelease
@@ -57,7 +57,7 @@ def as_area(opened: OpenedRelease, named: Named) -> dict[str, Any]:
 
 def as_csv(found: Analysis, on: date) -> bytes:
     """Return RFC 4180 text: one row a figure, the citation in the last column, ids in quotes and as they are."""
-    frame = found.frame().with_columns(pl.lit(found.cited(on)).alias("citation"))
+    frame = found.frame().with_columns(pl.lit(found.cited(on)).alias(CITATION))
     return frame.write_csv(quote_style="non_numeric", line_terminator="\r\n").encode()
 
 

@@ -196,10 +196,26 @@ def test_a_public_table_in_the_prior_has_its_rules(read, prior, told):
         read(f"[prior]\n{prior}")
 
 
-@pytest.mark.parametrize("level", ["", "id", "zone", "weight", "longitude", "latitude", "geometry"])
+OF_ZONES = [
+    "", "count", "geometry", "id", "in", "latitude", "level", "longitude", "out", "prior_share", "weight", "zone", "zones"
+]  # fmt: skip
+OF_FLOWS = ["origin", "destination", "distance_km", "expected_error", "low", "high"]
+
+
+@pytest.mark.parametrize("level", OF_ZONES)
 def test_a_level_has_a_name_that_no_other_column_of_a_release_has(read, level):
     with pytest.raises(ConfigurationError, match="must have names of their own"):
         read(vintage=f'vintage = "v"\nlevels = ["{level}"]')
+
+
+@pytest.mark.parametrize("segment", [*OF_ZONES, *OF_FLOWS, "county", "origin_county", "destination_county"])
+def test_a_segment_has_a_name_that_no_other_column_of_a_release_has(read, segment):
+    with pytest.raises(ConfigurationError, match=rf"segments \({segment}\) must have names of their own"):
+        read(name=f'name = "x"\nsegments = ["young", "{segment}"]', path='path = "z.csv"\nlevels = ["county"]')
+
+
+def test_a_segment_may_be_called_like_a_level_of_other_zones(read):
+    assert read(name='name = "x"\nsegments = ["county", "workers"]').segment_columns == ("county", "workers")
 
 
 @pytest.mark.parametrize("value", ["true", '"4"'])

@@ -1,6 +1,7 @@
 """The result of an analysis: figures with what they are called, where they are from and what to beware of."""
 
-from collections.abc import Mapping, Sequence
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from typing import Any
@@ -107,13 +108,20 @@ class Analysis:
         return [*found, *self.notes]
 
     def frame(self) -> pl.DataFrame:
-        """Return keys and figures as a flat table: workers, expected_error, trust, prior_share; then the segments'."""
+        """Return keys and figures as a flat table: workers, expected_error, trust, prior_share; then the segments'.
+
+        A segment whose columns would be called like others has a number after its name.
+        """
         columns: dict[str, Any] = {name: [row.get(name) for row in self.keys] for name in _names(self.keys)}
-        for prefix, figures in self.others.items():
-            columns |= _flat(figures, self.segments, f"{prefix}_")
-        return pl.DataFrame(columns | _flat(self.figures, self.segments, ""), infer_schema_length=None, strict=False)
+        parts = {f"{prefix}_": figures for prefix, figures in self.others.items()} | {"": self.figures}
+        own = [f"{prefix}{name}" for prefix in parts for name in ("workers", "expected_error", "trust", "prior_share")]
+        segments = _apart(self.segments, {*columns, *own, CITATION}, parts)
+        for prefix, figures in parts.items():
+            columns |= _flat(figures, segments, prefix)
+        return pl.DataFrame(columns, infer_schema_length=None, strict=False)
 
 
+CITATION = "citation"  # the column that CSV has beside these
 MOSTLY = 0.5  # of a figure
 SMALL = 3  # zones; a single one is mostly chance
 
@@ -151,6 +159,21 @@ def _flat(figures: Figures, segments: Sequence[str], prefix: str) -> dict[str, A
         out[f"{lead}trust"] = trust(workers, error)
         if not name:
             out[f"{prefix}prior_share"] = figures.prior[:, 0].round(3)
+    return out
+
+
+def _apart(segments: Sequence[str], taken: Iterable[str], prefixes: Iterable[str]) -> list[str]:
+    """Return names of segments, a number after those that would make a column twice, upper and lower case aside."""
+    known, out = {name.casefold() for name in taken}, []
+    for segment in segments:
+        for number in itertools.count(1):
+            name = segment if number == 1 else f"{segment}_{number}"
+            ends = (name, f"{name}_expected_error", f"{name}_trust")
+            columns = {f"{prefix}{end}".casefold() for prefix in prefixes for end in ends}
+            if not columns & known:
+                break
+        known |= columns
+        out.append(name)
     return out
 
 
