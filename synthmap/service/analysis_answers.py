@@ -24,17 +24,22 @@ def as_json(found: Analysis, on: date) -> dict[str, Any]:
         | figure(found.figures, row, found.segments)
         for row, key in enumerate(found.keys)
     ]
-    return source(found.opened) | {
-        "citation": found.cited(on),
-        "analysis": found.name,
-        "analysis_title": found.title,
-        "parameters": dict(found.parameters),
-        "areas": [as_area(found.opened, one) for one in found.areas],
-        "segments": list(found.segments),
-        "warnings": found.warnings(),
-        "expected_error": EXPLAINED,
-        "rows": rows,
-    }
+    compared = {} if found.before is None else {"compared_with": source(found.before)}
+    return (
+        source(found.opened)
+        | compared
+        | {
+            "citation": found.cited(on),
+            "analysis": found.name,
+            "analysis_title": found.title,
+            "parameters": dict(found.parameters),
+            "areas": [as_area(found.opened, one) for one in found.areas],
+            "segments": list(found.segments),
+            "warnings": found.warnings(),
+            "expected_error": EXPLAINED,
+            "rows": rows,
+        }
+    )
 
 
 def as_area(opened: OpenedRelease, named: Named) -> dict[str, Any]:

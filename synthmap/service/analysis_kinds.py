@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from fastapi import Query
 
 from synthmap.analysis.area import distance, ranked
-from synthmap.analysis.area.bands import ONTHEMAP, Bands
+from synthmap.analysis.area.bands import MOST, ONTHEMAP, Bands
 from synthmap.analysis.area.distance import End
 from synthmap.analysis.area.inflow_outflow import inflow_outflow
 from synthmap.analysis.area.paired_areas import paired_areas
@@ -21,7 +21,7 @@ from synthmap.service.parameters import numbers
 
 Options = Mapping[str, Any]
 _BANDS = ",".join(map("{:g}".format, ONTHEMAP))
-_COUNTS = tuple(range(1, 21))
+_COUNTS = range(1, MOST + 1)
 
 
 async def no_options() -> Options:
@@ -35,7 +35,7 @@ async def end_and_bands(
     bands: Annotated[str, Query(description="Where bands of distance end, but for the last, which is open.")] = _BANDS,
 ) -> Options:
     """Return the end of commutes and the bands."""
-    return {"end": end, "bands": Bands(numbers(bands, "bands", _COUNTS), units)}
+    return {"end": end, "bands": Bands(numbers(bands, "bands", _COUNTS, "ascending numbers"), units)}
 
 
 async def level_and_top(
@@ -57,7 +57,7 @@ def what_is_compared(
     top: Annotated[int, Query(ge=1, le=ranked.MOST, description="How many units.")] = ranked.TOP,
 ) -> Options:
     """Return the release to compare with, and what is compared."""
-    wide = Bands(numbers(bands, "bands", _COUNTS), units)
+    wide = Bands(numbers(bands, "bands", _COUNTS, "ascending numbers"), units)
     return {"other": service.releases.open(other), "of": of, "end": end, "bands": wide, "by": by, "top": top}
 
 

@@ -1,12 +1,14 @@
 """Query parameters: those a route does not know are refused, and the ones that several routes share."""
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from fastapi import Request
 
 from synthmap.errors import QueryError
 
+_TOLD = 60  # characters of a wrong value
 EVERYWHERE = frozenset({"f", "token"})  # representation; key, for clients that cannot send headers
 
 
@@ -55,12 +57,13 @@ def _finite(name: str, values: list[str]) -> None:
             raise QueryError(f"{name} must be a finite number")
 
 
-def numbers(text: str, name: str, count: tuple[int, ...]) -> tuple[float, ...]:
+def numbers(text: str, name: str, count: Sequence[int], kind: str = "numbers") -> tuple[float, ...]:
     """Return comma-separated finite numbers, or refuse them by `name`."""
     try:
         values = tuple(float(part) for part in text.split(","))
     except ValueError:
         values = ()
     if len(values) not in count or not all(abs(value) < 1e308 for value in values):
-        raise QueryError(f"{name} must be {' or '.join(map(str, count))} numbers separated by commas")
+        many = f"{count[0]} to {count[-1]}" if len(count) > 2 else " or ".join(map(str, count))
+        raise QueryError(f"{name} ({text[:_TOLD]}) must be {many} {kind} separated by commas")
     return values

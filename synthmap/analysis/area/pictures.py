@@ -131,7 +131,8 @@ def _place(found: Analysis) -> list[str]:
     if "releases" in found.parameters:
         out.append(f"from {found.parameters['releases']['before']} to {found.parameters['releases']['after']}")
     if (found.keys[-1].get("group") == "total") or (found.keys[-1].get("direction") == "all"):
-        out.append(f"{_told(int(found.figures.workers[-1, 0]), float(found.figures.error[-1, 0]))} workers in all")
+        total = _told(int(found.figures.workers[-1, 0]), float(found.figures.error[-1, 0]))
+        out.append(f"{total} workers in all" if found.before is None else f"change in all: {total} workers")
     return out
 
 

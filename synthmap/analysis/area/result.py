@@ -50,6 +50,8 @@ class Analysis:
         Further figures of each row.
     notes : tuple of str
         What a reader must know beside what all analyses tell.
+    before : OpenedRelease, optional
+        The release that it is compared with.
     """
 
     name: str
@@ -61,6 +63,12 @@ class Analysis:
     figures: Figures
     others: Mapping[str, Figures] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    before: OpenedRelease | None = None
+
+    @property
+    def releases(self) -> tuple[OpenedRelease, ...]:
+        """The release, or both, the earlier first."""
+        return (self.opened,) if self.before is None else (self.before, self.opened)
 
     @property
     def segments(self) -> tuple[str, ...]:
@@ -68,18 +76,17 @@ class Analysis:
         return tuple(self.opened.manifest.segments)[: self.figures.workers.shape[1] - 1]
 
     def cited(self, on: date) -> str:
-        """Return one line that names release, promise, vintage, area and day."""
-        manifest = self.opened.manifest
-        loss = manifest.privacy.dp
+        """Return one line that names releases and their promises, vintage, area and day."""
         where = "; ".join(_where(one) for one in self.areas)
-        return (
-            f"{self.title} for {where}. {citation(self.opened)} (ε, δ)-differentially private, ε = {loss.epsilon:g}, "
-            f"δ = {loss.delta:.3g}. Zones of vintage {manifest.zones.vintage}. Asked on {on.isoformat()}."
-        )
+        leads = ("",) if self.before is None else ("From ", "To ")
+        releases = " ".join(f"{lead}{_promised(one)}" for lead, one in zip(leads, self.releases, strict=True))
+        vintage = self.opened.manifest.zones.vintage
+        return f"{self.title} for {where}. {releases} Zones of vintage {vintage}. Asked on {on.isoformat()}."
 
     def warnings(self) -> list[str]:
         """Return in plain words what to beware of."""
-        found = [f"NOT PRIVATE: {one}" for one in (self.opened.manifest.warning,) if one]
+        named = [(one, "" if self.before is None else f" (release {one.id})") for one in self.releases]
+        found = [f"NOT PRIVATE{name}: {one.manifest.warning}" for one, name in named if one.manifest.warning]
         kinds = trust(self.figures.workers[:, 0], self.figures.error[:, 0])
         told = [kind for kind, workers in zip(kinds, self.figures.workers[:, 0], strict=True) if workers]
         noise, weak = told.count("noise"), told.count("weak")
@@ -97,11 +104,12 @@ class Analysis:
                 "area is smaller than the cells between which the release tells origins apart."
             )
         for one in self.areas:
-            if one.end != "home" and (share := figure_errors(self.opened).prior_share(one.area.zones)) is not None:
-                found.append(
-                    f"{share:.0%} of the origins of those who work in {_called(one.name)} are drawn from the public "
-                    "prior, not from data.".replace("%", " %", 1)
-                )
+            for release, name in named if one.end != "home" else ():
+                if (share := figure_errors(release).prior_share(one.area.zones)) is not None:
+                    found.append(
+                        f"{100 * share:.0f} % of the origins of those who work in {_called(one.name)}{name} are drawn "
+                        "from the public prior, not from data."
+                    )
             if one.area.count and one.area.count <= SMALL:
                 has = f"{_called(one.name)} has {one.area.count} zone{'s' * (one.area.count > 1)}"
                 found.append(f"{has[0].upper()}{has[1:]}: figures of so few are mostly chance; add zones up first.")
@@ -179,6 +187,11 @@ def _apart(segments: Sequence[str], taken: Iterable[str], prefixes: Iterable[str
 
 def _names(keys: Sequence[Mapping[str, Any]]) -> list[str]:
     return list(dict.fromkeys(name for row in keys for name in row))
+
+
+def _promised(opened: OpenedRelease) -> str:
+    loss = opened.manifest.privacy.dp
+    return f"{citation(opened)} (ε, δ)-differentially private, ε = {loss.epsilon:g}, δ = {loss.delta:.3g}."
 
 
 def _of(some: int, every: int) -> str:

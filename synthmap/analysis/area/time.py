@@ -86,7 +86,8 @@ def time(
         "years": {"before": before.manifest.year, "after": after.manifest.year},
     }
     place = (Named("area", where, area),)
-    return Analysis("time", TITLE, after, place, about, told, change, {"before": old, "after": new}, tuple(notes))
+    both = {"before": old, "after": new}
+    return Analysis("time", TITLE, after, place, about, told, change, both, tuple(notes), before)
 
 
 Compares = tuple[list[Mapping[str, Any]], Both, str | None, Mapping[str, Any]]

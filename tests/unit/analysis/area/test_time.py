@@ -1,6 +1,7 @@
 """Two releases compared, and those that cannot be."""
 
 from dataclasses import replace
+from datetime import date
 
 import numpy as np
 import pytest
@@ -8,9 +9,13 @@ from handmade import World, Zone
 
 from synthmap.analysis.area.distance import area_profile, distance_direction
 from synthmap.analysis.area.pictures import _bars as bars
+from synthmap.analysis.area.pictures import _place as place
 from synthmap.analysis.area.time import in_order, time
 from synthmap.errors import QueryError
 from synthmap.published.areas.area import area_of_zones
+from synthmap.published.exports.about import citation
+from synthmap.release.manifest import Loss
+from synthmap.service.analysis_answers import as_json
 
 ZONES = [Zone("x", ("A",)), Zone("y", ("B",))]
 BEFORE = World(ZONES, [("x", "x", (100, 0)), ("y", "x", (40, 2))], ("county",), ("p", "q"), year=2019)
@@ -81,6 +86,32 @@ def test_units_of_either_release_are_ranked_by_the_larger_figure(opened, rows):
         (None, "others", -8),
         (None, "total", -3),
     ]
+
+
+def test_both_releases_are_cited_and_warned_of(opened):
+    before, after = opened(BEFORE), opened(AFTER)
+    privacy = before.manifest.privacy.model_copy(update={"dp": Loss(epsilon=0.5, delta=3e-9)})
+    changes = {"privacy": privacy, "warning": "drawn with a fixed seed"}
+    before = replace(before, manifest=before.manifest.model_copy(update=changes))
+    found = time(before, after, area_of_zones(after, ("x",)), of="origins")
+    cited = found.cited(date(2026, 1, 2))
+    assert f"From {citation(before)} (ε, δ)-differentially private, ε = 0.5, δ = 3e-09. To {citation(after)} " in cited
+    assert cited.count("ε = 4, δ = 1e-06") == cited.count("Asked on 2026-01-02.") == 1
+    assert found.warnings()[0] == f"NOT PRIVATE (release {before.id}): drawn with a fixed seed"
+    assert sum("drawn from the public prior" in one for one in found.warnings()) == 2
+    told = as_json(found, date(2026, 1, 2))
+    assert (told["release"], told["compared_with"]["release"]) == (after.id, before.id)
+    assert told["compared_with"]["epsilon"] == 0.5
+    alone = area_profile(after, area_of_zones(after, ("x",)), end="work")
+    assert "NOT PRIVATE" not in " ".join(alone.warnings())
+    assert "compared_with" not in as_json(alone, date(2026, 1, 2))
+
+
+def test_a_picture_speaks_of_a_change_not_of_workers(opened):
+    before, after = opened(BEFORE), opened(AFTER)
+    words = place(time(before, after, area_of_zones(after, ("x",)), of="origins"))
+    assert words[-1] == "change in all: 25 workers"
+    assert place(area_profile(after, area_of_zones(after, ("x",)), end="work"))[-1] == "167 workers in all"
 
 
 def test_what_cannot_be_compared_is_refused(opened):
