@@ -48,9 +48,9 @@ class Comparison(BaseModel):
         Common part of commute lengths in classes of 2 km.
     tv, tv_unweighted : float
         Mean over destinations (worker-weighted, or each once) of the total variation distance of origin *zones*.
-        Worker-weighted with equal totals, it is 1 − ``cpc["zone/zone"]``.
+        Worker-weighted, it is 1 − ``cpc["zone/zone"]`` where every destination has as many workers in both tables.
     tv_by_level : dict
-        The same of origin units of each level, worker-weighted: 1 − ``cpc["level/zone"]``.
+        The same of origin units of each level, worker-weighted; under the same condition 1 − ``cpc["level/zone"]``.
     cpc : dict
         Common part of commuters by ``origin_level/destination_level``.
     pairs : dict

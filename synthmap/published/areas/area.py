@@ -120,7 +120,8 @@ def area_around(opened: OpenedRelease, base: Shape | Area, *, buffer_m: float, i
     shape = base if isinstance(base, Shape) else _shape_of(opened, base)
     units = units_of(opened, ZONE)
     ring = around(shape.parts, units.longitude, units.latitude, buffer_m=buffer_m, inner_m=inner_m)
-    words = f"within {buffer_m:,g} m of" if inner_m == 0 else f"more than {inner_m:,g} m and up to {buffer_m:,g} m from"
+    near, far = _metres(inner_m), _metres(buffer_m)
+    words = f"within {far} of" if inner_m == 0 else f"more than {near} and up to {far} from"
     rule = (
         f"A zone belongs to the area if its internal point lies {words} what was chosen, measured in an azimuthal "
         "equidistant projection around it."
@@ -176,6 +177,11 @@ def zone_ids(units: Units, area: Area) -> list[str]:
 def _described(ids: tuple[str, ...], level: str) -> str:
     shown = ", ".join(ids[:_NAMED]) + (f" and {len(ids) - _NAMED:,} more" if len(ids) > _NAMED else "")
     return f"{level} {shown}" if len(ids) == 1 else f"{len(ids):,} units of level {level}: {shown}"
+
+
+def _metres(value: float) -> str:
+    """Return a distance in words; no comma, which divides thousands for some and decimals for others."""
+    return f"{value / 1e3:.15g} km" if value >= 1e3 else f"{value:.15g} m"
 
 
 def _size(polygons: shapely.Geometry) -> str:

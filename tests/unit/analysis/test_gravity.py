@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from scipy.optimize import root
 
 from synthmap.analysis.gravity import gravity, poisson_regression
 from synthmap.analysis.table import ODTable, pair, pair_km, units_by_level
@@ -28,21 +29,32 @@ def test_not_identified_is_none():
 
 
 def test_coefficients_that_made_the_flows_come_back(town):
-    """Flows of a known model between zones, added up to tracts of one zone each, are found again."""
+    """Flows made with known exponents of the masses that both fits use, and a reference that another solver fits."""
     zones = town.zones
     rng = np.random.default_rng(3)
-    places = rng.permutation(np.flatnonzero(zones.weight > 0))[:60].astype(np.int32)
-    o, d = (a.ravel() for a in np.meshgrid(places, places, indexing="ij"))
-    km = pair_km(o, d, zones)
-    o, d, km = o[o != d], d[o != d], km[o != d]
+    lived_in = np.flatnonzero(zones.weight > 0).astype(np.int32)
+    work = np.sort(rng.permutation(lived_in)[:40])
+    o, d = (a.ravel() for a in np.meshgrid(lived_in, work, indexing="ij"))
+    o, d = o[o != d], d[o != d]
+    reference = rng.poisson(np.repeat(rng.integers(1, 20, lived_in.size), work.size)[: o.size])
+    workers = np.bincount(d, reference, len(zones))[d]
+    km = np.maximum(0.1, pair_km(o, d, zones))
+    made = np.rint(3e4 * zones.weight[o] ** 1.1 * workers**0.7 * km**-1.5).astype(np.int64)
     own = {"zone": np.arange(len(zones) + 1, dtype=np.int32)}
-    made = zones.weight[o] ** 1.1 * np.maximum(0.1, km) ** -1.5 * 1e4
-    flows = ODTable(o, d, np.rint(made).astype(np.int64))
-    found = gravity(pair(flows, flows, len(zones)), zones, own)
-    assert found.level == "zone"
-    assert found.reference == found.other
-    assert found.reference.origin == pytest.approx(found.other.origin)
-    assert found.reference.distance > 1
+    some = reference > 0
+    tables = ODTable(o[some], d[some], reference[some]), ODTable(o, d, made)
+    found = gravity(pair(*tables, len(zones)), zones, own)
+    assert (found.level, found.pairs) == ("zone", o.size)
+    other = found.other
+    assert (other.origin, other.destination, other.distance) == pytest.approx((1.1, 0.7, 1.5), abs=1e-4)
+    assert other.intercept == pytest.approx(np.log(3e4), abs=1e-3)
+    design = np.column_stack([np.ones(o.size), np.log(zones.weight[o]), np.log(workers), -np.log(km)])
+    slope = lambda beta: design.T @ (np.exp(design @ beta) - reference) / o.size  # noqa: E731
+    solved = root(slope, [np.log(reference.mean()), 0.0, 0.0, 0.0], tol=1e-10)
+    assert solved.success
+    one = found.reference
+    assert [one.intercept, one.origin, one.destination, one.distance] == pytest.approx(solved.x, abs=1e-5)
+    assert abs(one.distance - other.distance) > 1
 
 
 def test_the_finest_parent_level_is_used_and_flows_within_a_unit_are_left_out(town):

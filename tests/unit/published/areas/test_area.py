@@ -86,4 +86,15 @@ def test_around_zones_it_is_their_polygons_that_count(opened, names):
     assert area.geometry.contains(square)
     ring = area_around(release, area_of_zones(release, ("square",)), buffer_m=10_000, inner_m=100)
     assert names(release, ring) == ["near"]
-    assert "more than 100 m and up to 10,000 m from zone square" in ring.description
+    assert "more than 100 m and up to 10 km from zone square" in ring.description
+
+
+@pytest.mark.parametrize(
+    ("metres", "words"),
+    [(5_000, "5 km"), (999.5, "999.5 m"), (1_250, "1.25 km"), (123_456.7, "123.4567 km"), (1, "1 m")],
+)
+def test_distances_are_told_without_commas(opened, metres, words):
+    release = opened(POINTS)
+    area = area_around(release, area_of_zones(release, ("a",)), buffer_m=metres)
+    assert area.description == f"within {words} of zone a"
+    assert f"lies within {words} of what was chosen" in area.rule
