@@ -7,9 +7,11 @@ Colours are those of Okabe and Ito, told apart by colour-blind readers.
 import io
 import textwrap
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date
+from functools import cache
 from typing import Any, Literal
+from unicodedata import east_asian_width
 
 import numpy as np
 from matplotlib import font_manager
@@ -39,6 +41,11 @@ _KINDS: dict[Trust, tuple[str, str, str]] = {
     "weak": (_ORANGE, "", "weak: expected error above half of the figure"),
     "noise": (_GREY, "////", "noise: expected error as large as the figure, or larger"),
 }
+_FONTS = (
+    "DejaVu Sans", "Noto Sans CJK JP", "Noto Sans CJK SC", "Noto Sans Arabic", "Noto Sans Hebrew",
+    "Noto Sans Devanagari", "WenQuanYi Zen Hei", "IPAexGothic", "Arial Unicode MS",
+)  # fmt: skip
+_GONE = "□"  # in the place of a character that none of them has
 _LOCK = threading.Lock()
 Picture = Literal["png", "pdf"]
 
@@ -72,8 +79,10 @@ def draw(found: Analysis, on: date) -> Figure:
     prints = [*found.warnings(), *(note for one in found.areas for note in one.area.notes), found.cited(on)]
     if hidden > 0 and not rose:
         prints.insert(0, f"{hidden:,} more rows are in the table.")
+    if any(_GONE in _shown(text) for text in (*prints, *_place(found), *(row[0] for row in rows))):
+        prints.insert(0, f"{_GONE} stands for a character that no font has here; the table has it.")
     small = [line for text in prints for line in textwrap.wrap(_shown(text), _WRAPPED)]
-    head = textwrap.wrap(_shown("; ".join(_place(found))), 100)[:3]
+    head = _wrapped(_shown("; ".join(_place(found))), 100, 3)
     kinds = [kind for kind in _KINDS if any(row[3] == kind for row in rows)]
     legend = 0.0 if rose else 0.15 + 0.19 * ((len(kinds) + 1) // 2)
     body = 5.2 if rose else _ROW * max(1, len(rows)) + 0.45
@@ -155,7 +164,7 @@ def _barred(axes: Axes, rows: Sequence[Bar]) -> None:
     if not rows:
         axes.text(0.5, 0.5, "no workers", transform=axes.transAxes, ha="center", va="center", fontsize=9, color=_DARK)
     axes.set_ylim(len(rows) - 0.4, -0.6)
-    axes.set_yticks(at, ["\n".join(textwrap.wrap(_shown(row[0]), 36)[:2]) for row in rows], fontsize=8)
+    axes.set_yticks(at, ["\n".join(_wrapped(_shown(row[0]), 36, 2)) for row in rows], fontsize=8, family=_fonts())
     for label in axes.get_yticklabels():
         label.set_parse_math(False)
     axes.tick_params(axis="y", length=0)
@@ -248,26 +257,36 @@ def _told(workers: int, error: float) -> str:
 
 def _write(figure: Figure, x: float, y: float, words: str, height: float, *, size: float, **style: Any) -> Text:
     """Write text whose upper left corner is at inches from the lower left one."""
-    text = figure.text(x / _WIDTH, y / height, words, fontsize=size, va="top", linespacing=1.3, **style)
+    text = figure.text(
+        x / _WIDTH, y / height, words, fontsize=size, va="top", linespacing=1.3, family=_fonts(), **style
+    )
     text.set_parse_math(False)
     return text
 
 
 def _shown(text: str) -> str:
-    """Return a text whose characters the font has; others are told by their number, so that ids stay apart."""
-    return "".join(one if _has(one) else f"\\u{ord(one):04x}" for one in text)
+    """Return a text whose characters a font has; a square stands for each other one."""
+    known = _characters()
+    return "".join(one if ord(one) in known and one.isprintable() else " " if one.isspace() else _GONE for one in text)
 
 
-def _charmap() -> Callable[[str], bool]:
-    found: set[int] = set()
-
-    def has(character: str) -> bool:
-        if not found:
-            font = font_manager.get_font(font_manager.findfont("DejaVu Sans"))
-            found.update(font.get_charmap())
-        return ord(character) in found and character.isprintable()
-
-    return has
+def _wrapped(text: str, width: int, most: int) -> list[str]:
+    """Return at most so many lines of a text, the last with an ellipsis if there would be more."""
+    if any(east_asian_width(one) in "WF" for one in text):  # twice as wide
+        width //= 2
+    lines = textwrap.wrap(text, width)
+    return lines if len(lines) <= most else [*lines[: most - 1], lines[most - 1][: width - 1] + "…"]
 
 
-_has = _charmap()
+@cache
+def _fonts() -> list[str]:
+    """Return the fonts that are there; a character is drawn with the first that has it."""
+    there = set(font_manager.get_font_names())
+    return [name for name in _FONTS if name in there]
+
+
+@cache
+def _characters() -> frozenset[int]:
+    """Return the characters that the fonts have."""
+    fonts = (font_manager.get_font(font_manager.findfont(name)) for name in _fonts())
+    return frozenset(code for font in fonts for code in font.get_charmap())

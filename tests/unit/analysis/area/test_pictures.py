@@ -8,11 +8,15 @@ from datetime import date
 
 import numpy as np
 import pytest
+from fontTools.fontBuilder import FontBuilder
+from fontTools.pens.ttGlyphPen import TTGlyphPen
 from handmade import World, Zone
+from matplotlib import font_manager
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import to_hex
 from PIL import Image
 
+from synthmap.analysis.area import pictures
 from synthmap.analysis.area.bands import Bands
 from synthmap.analysis.area.distance import area_profile, distance_direction
 from synthmap.analysis.area.inflow_outflow import inflow_outflow
@@ -100,13 +104,56 @@ def test_a_legend_names_the_colours_that_are_drawn(opened):
     assert {to_hex(bar.get_facecolor()) for bar in axes.patches} == named
 
 
-def test_names_are_shown_as_they_are_or_told_by_numbers(opened):
+def labels(figure):
+    return [label.get_text() for label in figure.axes[0].get_yticklabels()]
+
+
+def test_names_are_shown_as_they_are_squares_where_no_font_has_them(opened, monkeypatch):
+    monkeypatch.setattr(pictures, "_characters", lambda: frozenset(range(32, 256)) | {*map(ord, "□…εδ")})
     release = opened(odd_world())
     figure = draw(origins(release, area_of_zones(release, (ODD[0],))), ON)
-    labels = [label.get_text() for label in figure.axes[0].get_yticklabels()]
-    assert "$x^$" in labels
-    assert any(label.startswith("\\u6771\\u4eac") for label in labels)
-    assert "outside the map" in labels
+    assert {"$x^$", "□□□□□□□", "a" * 36 + "\n" + "a" * 35 + "…", "Île de Ré", "outside the map"} <= set(labels(figure))
+    assert any("□ stands for a character that no font has here" in text.get_text() for text in figure.texts)
+    latin = draw(inflow_outflow(release, area_of_zones(release, (ODD[1],))), ON)
+    assert not any("□" in text.get_text() for text in latin.texts)
+
+
+def test_a_font_of_the_system_is_taken_where_it_has_the_characters(opened, tmp_path, monkeypatch):
+    """Drawing warns of missing glyphs, and warnings are errors here."""
+    made = FontBuilder(1000)
+    codes = {ord(one): f"g{at}" for at, one in enumerate(ODD[2])}
+    pen = TTGlyphPen(None)
+    pen.moveTo((0, 0)), pen.lineTo((800, 0)), pen.lineTo((800, 800)), pen.closePath()
+    names = [".notdef", *codes.values()]
+    made.setupGlyphOrder(names)
+    made.setupCharacterMap(codes)
+    made.setupGlyf(dict.fromkeys(names, pen.glyph()))
+    made.setupHorizontalMetrics(dict.fromkeys(names, (1000, 0)))
+    made.setupHorizontalHeader(ascent=900, descent=-100)
+    made.setupNameTable({"familyName": "Noto Sans CJK JP", "styleName": "Regular"})
+    made.setupOS2()
+    made.setupPost()
+    made.save(tmp_path / "cjk.ttf")
+    monkeypatch.setattr(font_manager.fontManager, "ttflist", [*font_manager.fontManager.ttflist])
+    font_manager.fontManager.addfont(tmp_path / "cjk.ttf")
+    caches = pictures._fonts, pictures._characters
+    for one in caches:
+        one.cache_clear()
+    try:
+        release = opened(odd_world())
+        found = origins(release, area_of_zones(release, (ODD[0],)))
+        figure = draw(found, ON)
+        assert ODD[2] in labels(figure)
+        for form in ("png", "pdf"):
+            write_picture(found, ON, form)
+    finally:
+        for one in caches:
+            one.cache_clear()
+
+
+def test_wide_characters_take_the_room_of_two():
+    assert pictures._wrapped("東" * 40, 36, 2) == ["東" * 18, "東" * 17 + "…"]
+    assert pictures._wrapped("東" * 36, 36, 2) == ["東" * 18, "東" * 18]
 
 
 def test_rings_of_a_rose_are_the_workers(opened):
