@@ -9,6 +9,7 @@ import pytest
 
 from synthmap.catalog.keys import Role, add_key
 from synthmap.published.tiles_grid import TMS
+from synthmap.service import tile_documents
 
 GRID = "WebMercatorQuad"
 KINDS = ("flows", "origins", "destinations")
@@ -270,3 +271,13 @@ def test_documents_carry_the_public_address(make_client, made_up):
 
 def test_the_service_says_that_it_has_tiles(client):
     assert "http://www.opengis.net/spec/ogcapi-tiles-1/1.0/conf/mvt" in client.get("/conformance").json()["conformsTo"]
+
+
+def test_tiles_across_the_antimeridian_open_in_the_middle_of_the_release(client, odd, monkeypatch):
+    """From 177 to 181 degrees: the middle is 179, and 4 of 360 degrees fill a tile of zoom 6."""
+    monkeypatch.setattr(tile_documents, "extent", lambda opened: (177.0, -18.0, -179.0, -16.0))
+    found = client.get(f"/collections/{odd}.flows/tiles/{GRID}/tilejson.json").json()
+    assert found["bounds"] == [-180, -18, 180, -16]
+    assert found["center"] == [179, -17, 6]
+    box = client.get(f"/collections/{odd}.flows/tiles/{GRID}").json()["boundingBox"]
+    assert (box["lowerLeft"], box["upperRight"]) == ([177, -18], [-179, -16])

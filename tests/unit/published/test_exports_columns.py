@@ -12,8 +12,8 @@ import pytest
 import shapely
 
 from synthmap.errors import ExportError, ReleaseCorruptError
-from synthmap.published.exports import export, omx, shapefile
-from synthmap.published.exports.layers import unique
+from synthmap.published.exports import export, layers, omx, shapefile
+from synthmap.published.exports.layers import LAYERS, RESERVED, unique
 from synthmap.published.store import ReleaseStore
 from synthmap.release.verify import sha256
 
@@ -89,6 +89,26 @@ def test_levels_and_segments_may_have_the_names_of_other_columns(by_hand, tmp_pa
         assert {name: float(file[name][:].sum()) for name in file.list_matrices()} == {
             "count": 7, "distance_km": 1, "Distance_KM_2": 2, "geometry": 4, "fid": 0,
         }  # fmt: skip
+
+
+def test_segments_may_have_every_name_that_a_format_or_a_layer_has(by_hand, tmp_path):
+    zones = [("1", "c", a(1)), ("2", "d", a(2))]
+    plain = by_hand([("1", "2", 3)], zones, levels=["county"])
+    own = {field for name in LAYERS for field in layers.layer(plain, name).schema.names}
+    own |= set(pl.read_csv(export(plain, tmp_path / "plain", "flows.csv")).columns)
+    names = sorted({*own, *RESERVED} - {"origin", "destination", "count"})
+    assert {"weight", "headcount", "within", "id", "distance_km", "origin_county", "county", "geometry"} <= set(names)
+    sizes = tuple(range(1, len(names) + 1))
+    opened = by_hand([("1", "2", sum(sizes), *sizes)], zones, levels=["county"], segments=names)
+    rows = [
+        pl.read_csv(export(opened, tmp_path, "flows.csv")).row(0),
+        geopandas.read_file(export(opened, tmp_path, "release.gpkg"), layer="flows", ignore_geometry=True).iloc[0],
+        pl.read_parquet(export(opened, tmp_path, "flows.parquet")).row(0),
+    ]
+    for row in rows:
+        assert tuple(row)[2 : 3 + len(names)] == (sum(sizes), *sizes)
+    with openmatrix.open_file(str(export(opened, tmp_path, "matrix.omx"))) as file:
+        assert sorted(int(file[name][0, 1]) for name in file.list_matrices()) == sorted([*sizes, sum(sizes)])
 
 
 def test_a_segment_may_be_called_like_a_path(by_hand, tmp_path):

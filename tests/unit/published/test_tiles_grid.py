@@ -6,7 +6,7 @@ import shapely
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from synthmap.published.tiles_grid import LATITUDE, MAXZOOM, TMS, Tile, cells, inside, point, world
+from synthmap.published.tiles_grid import LATITUDE, MAXZOOM, TMS, Tile, cells, flat, inside, point, shown, world
 
 RNG = np.random.default_rng(3)
 LONGITUDE, LATITUDES = RNG.uniform(-180, 180, 500), RNG.uniform(-85, 85, 500)
@@ -72,3 +72,16 @@ def test_what_of_a_line_lies_in_a_box(ends):
     if not cut.is_empty:
         step = line[0, 1] - line[0, 0]
         assert np.hypot(*step) * (stop - start)[0] == pytest.approx(cut.length, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("bounds", "told"),
+    [
+        ((1.0, 2.0, 3.0, 4.0), (1.0, 2.0, 3.0, 4.0)),
+        ((177.0, -18.0, -179.0, -16.0), (-180.0, -18.0, 180.0, -16.0)),
+        ((-100.0, -90.0, 140.0, 90.0), (-180.0, -LATITUDE, 180.0, LATITUDE)),  # a flow may go round the other way
+    ],
+)
+def test_extents_across_the_antimeridian_are_all_round_in_tiles(bounds, told):
+    assert flat(shown(bounds)) == told
+    assert shown(bounds)[::2] == bounds[::2]
