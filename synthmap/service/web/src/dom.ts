@@ -35,10 +35,36 @@ function fill<E extends Element>(element: E, props: Props, children: Child[]): E
   return element;
 }
 
-/** Put other children into an element. */
+/**
+ * Put other children into an element.
+ *
+ * Where the keyboard was in it, it stays: at what is called the same, else at what took its place.
+ */
 export function show(element: Element, ...children: Child[]): void {
+  const held = document.activeElement as HTMLElement | null;
+  const place = held ? controls(element).indexOf(held) : -1;
+  const name = held && place >= 0 ? called(held) : "";
   element.replaceChildren();
   fill(element, {}, children);
+  if (place < 0) return;
+  const found = controls(element);
+  const next = found.find((one) => one === held) ?? found.find((one) => called(one) === name);
+  const near =
+    found[Math.min(place, found.length - 1)] ?? element.closest("details")?.querySelector("summary");
+  (next ?? near)?.focus({ preventScroll: true });
+}
+
+/** What the keyboard reaches within an element. */
+function controls(element: Element): HTMLElement[] {
+  const found = element.querySelectorAll<HTMLElement>(
+    "a[href], button, input, select, summary, textarea, [tabindex]",
+  );
+  return [...found].filter((one) => !one.matches(":disabled"));
+}
+
+function called(control: HTMLElement): string {
+  const label = "labels" in control ? (control.labels as NodeListOf<HTMLElement> | null)?.[0] : null;
+  return `${control.tagName} ${control.ariaLabel ?? label?.textContent ?? control.textContent}`;
 }
 
 let numbered = 0;

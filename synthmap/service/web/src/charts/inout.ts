@@ -1,6 +1,5 @@
 import { h, s } from "../dom";
 import { figure } from "../format";
-import { hue, palette } from "../map/colors";
 import type { Analysis, Row } from "../types";
 
 const MOST = 34; // pixels of the widest arrow
@@ -12,9 +11,8 @@ export function inout(analysis: Analysis): HTMLElement {
   const most = Math.max(1, ...[inward, inside, outward].map((row) => row?.workers ?? 0));
   const width = (row?: Row): number => Math.max(1.5, (MOST * (row?.workers ?? 0)) / most);
   const told = (row?: Row): string => (row ? figure(row.workers, row.expected_error) : "–");
-  const { ink, line } = palette();
   const text = (x: number, y: number, words: string, anchor = "middle", strong = false): SVGElement =>
-    s("text", { x, y, fill: ink, "text-anchor": anchor, class: strong ? "label strong" : "label" }, words);
+    s("text", { x, y, "text-anchor": anchor, class: strong ? "label strong" : "label" }, words);
   const label = `In: ${told(inward)}. Live and work: ${told(inside)}. Out: ${told(outward)}.`;
   return h(
     "figure",
@@ -22,14 +20,14 @@ export function inout(analysis: Analysis): HTMLElement {
     s(
       "svg",
       { viewBox: "0 0 360 190", role: "img", "aria-label": label, class: "inout" },
-      s("circle", { cx: 180, cy: 88, r: 62, fill: "none", stroke: line, "stroke-width": 1.5 }),
-      arrow(8, 132, 88, width(inward), hue("work")),
-      arrow(228, 352, 88, width(outward), hue("home")),
+      s("circle", { cx: 180, cy: 88, r: 62, fill: "none", stroke: "var(--stroke)", "stroke-width": 1.5 }),
+      arrow(8, 132, 88, width(inward), "var(--work)"),
+      arrow(228, 352, 88, width(outward), "var(--home)"),
       s("circle", {
         cx: 180,
         cy: 88,
         r: Math.max(3, 40 * Math.sqrt((inside?.workers ?? 0) / most)),
-        fill: palette().chosen,
+        fill: "var(--chosen)",
         "fill-opacity": 0.3,
       }),
       text(8, 46, told(inward), "start", true),

@@ -1,6 +1,5 @@
 import { h, s } from "../dom";
 import { count, difference, figure, number } from "../format";
-import { hue, palette } from "../map/colors";
 import type { Analysis, Row } from "../types";
 
 const SECTORS = ["N", "NE", "E", "SE", "S", "SW", "W", "NW"];
@@ -20,7 +19,7 @@ export function radial(analysis: Analysis): HTMLElement {
   const told = change ? difference : figure;
   const units = String(analysis.parameters.units ?? "");
   const end = analysis.parameters.end === "home" ? "home" : "work";
-  const [more, fewer] = change ? [hue("work"), hue("home")] : [hue(end), hue(end)];
+  const [more, fewer] = change ? ["var(--work)", "var(--home)"] : [`var(--${end})`, `var(--${end})`];
   const middle = SIZE / 2;
   const drawn = sectors.map((row) => {
     const ring = starts.indexOf(row.from ?? 0);
@@ -33,7 +32,7 @@ export function radial(analysis: Analysis): HTMLElement {
         d: sector(middle, SECTORS.indexOf(row.direction ?? ""), inner, outer),
         fill: row.workers < 0 ? fewer : more,
         "fill-opacity": row.workers ? (0.08 + 0.87 * share).toFixed(3) : "0",
-        stroke: palette().line,
+        stroke: "var(--stroke)",
         "stroke-width": 0.7,
         "stroke-dasharray": noise && row.workers ? "2 2" : null,
       },

@@ -3,6 +3,8 @@ import { button, h } from "../dom";
 import type { Point } from "../view";
 import { onScheme, palette } from "./colors";
 
+const TOUCH = window.matchMedia("(pointer: coarse)");
+
 /**
  * Draws an area: a click for each corner, or, from the keyboard, a corner at the middle of the map, which the arrow
  * keys move.
@@ -13,6 +15,7 @@ export class Draw {
   readonly #told = h("p", { role: "status" });
   readonly #finish: HTMLButtonElement;
   #corners: Point[] = [];
+  #before: Element | null = null;
 
   constructor(
     private readonly map: MapLibre,
@@ -28,7 +31,7 @@ export class Draw {
         h(
           "div",
           { class: "buttons" },
-          button("Corner at the centre", () => this.#add(map.getCenter().toArray())),
+          button("Add a corner", () => this.#add(map.getCenter().toArray())),
           button("Undo", () => this.#undo()),
           this.#finish,
           button("Cancel", () => this.#end(false)),
@@ -65,6 +68,7 @@ export class Draw {
 
   start(): void {
     this.#corners = [];
+    this.#before = document.activeElement;
     this.element.hidden = false;
     this.#show();
     for (const layer of ["drawing-line", "drawing-corners"]) this.map.moveLayer(layer);
@@ -76,7 +80,10 @@ export class Draw {
     const ring = this.#corners;
     this.#corners = [];
     this.#show();
+    const { activeElement } = document;
+    const held = this.element.contains(activeElement) || activeElement === this.map.getCanvas();
     this.element.hidden = true;
+    if (held && this.#before instanceof HTMLElement) this.#before.focus({ preventScroll: true });
     this.map.doubleClickZoom.enable();
     if (finished && ring.length >= 3) this.drawn(ring);
   }
@@ -99,7 +106,9 @@ export class Draw {
     this.#finish.disabled = number < 3;
     this.#told.textContent =
       number === 0
-        ? "Click the corners, or move the map with the arrow keys and press Enter for a corner at the cross."
+        ? TOUCH.matches
+          ? "Tap the corners, or move the map and add one at the cross."
+          : "Click the corners, or move the map with the arrow keys and press Enter for a corner at the cross."
         : `${number} ${number === 1 ? "corner" : "corners"}${number < 3 ? ", at least 3 are needed" : ""}.`;
     const line = number > 2 ? [...this.#corners, this.#corners[0] as Point] : this.#corners;
     const source = this.map.getSource("drawing") as GeoJSONSource;
