@@ -173,6 +173,13 @@ def live_two(two, tmp_path_factory) -> Iterator[str]:
 
 
 @pytest.fixture
+def chrome_page(chrome, live_server) -> Iterator[Any]:
+    """An empty page of a browser."""
+    with browser.opened(chrome, live_server) as page:
+        yield page
+
+
+@pytest.fixture
 def shown(chrome, live_server) -> Iterator[Callable[..., Any]]:
     """Open the map of a release with a view, and wait until what it loads is there."""
     with ExitStack() as stack:

@@ -154,3 +154,44 @@ def test_beside_the_statement_stands_what_the_ledger_comes_to_by_each_rule(shown
     assert told.locator("li").all_inner_texts() == [
         "ε = 10, δ = 0 (plain sum)", "or ε = 5.25, δ = 1·10⁻⁶ (optimal if fixed in advance)"
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("locale", "typed", "bands", "written"),
+    [
+        ("en-GB", "10 25 50", [10, 25, 50], "10, 25, 50"),
+        ("en-GB", "2.5,12", [2.5, 12], "2.5, 12"),
+        ("de-DE", "2,5; 12", [2.5, 12], "2,5; 12"),
+        ("de-DE", "10, 25 50", [10, 25, 50], "10; 25; 50"),
+    ],
+)
+def test_bands_are_read_as_they_are_written(shown, odd, locale, typed, bands, written):
+    page = shown(odd, options={"locale": locale}, area="side", id="east")
+    unfold(page, "Analyses")
+    page.get_by_label("Analysis", exact=True).select_option("area-profile")
+    page.get_by_label("Bands end at").fill(typed)
+    page.get_by_label("Bands end at").blur()
+    assert run(page, "area-profile").json()["parameters"]["bands"] == bands
+    page.get_by_label("Analysis", exact=True).select_option("distance-direction")
+    assert page.get_by_label("Bands end at").input_value() == written
+
+
+FILL = "one => getComputedStyle(one).fill"
+
+
+def test_charts_follow_the_change_to_dark_and_a_file_that_is_being_made_is_told(shown, odd):
+    page = shown(odd, options={"color_scheme": "light"}, area="side", id="east")
+    unfold(page, "Analyses")
+    run(page, "inflow-outflow")
+    parts = page.locator(".inout path").first, page.locator(".inout text").first
+    light = [one.evaluate(FILL) for one in parts]
+    page.emulate_media(color_scheme="dark")
+    settle(page)
+    assert not set(light) & {one.evaluate(FILL) for one in parts}
+    held = []
+    page.route("**/analyses/inflow-outflow*", lambda route: held.append(route))  # noqa: PLW0108  # Playwright marks it
+    with page.expect_download():
+        page.get_by_role("button", name="PNG", exact=True).click()
+        page.locator(".status .busy", has_text="Making the PNG").wait_for()
+        held[0].continue_()
+    page.wait_for_selector(".status .busy", state="detached")

@@ -181,3 +181,32 @@ def test_the_keyboard_reaches_every_control(shown, odd):
         seen.add(page.evaluate("document.activeElement.innerText || document.activeElement.type || ''"))
     for name in ("Draw an area", "Choose", "Analyses", "Privacy statement", "Downloads", "Key and publishing", "file"):
         assert name in seen
+
+
+@pytest.mark.parametrize("key", ["schlüssel", "“key”", "two words", "клю́ч"])
+def test_a_key_that_is_none_is_refused_and_not_kept(shown, odd, key):
+    page = shown(odd)
+    unfold(page, "Key and publishing")
+    page.get_by_label("Key", exact=True).fill(key)
+    page.get_by_role("button", name="Use the key").click()
+    assert "no key has" in page.locator(".status .failed").inner_text()
+    assert page.evaluate("sessionStorage.length") == 0
+    page.goto(f"{page.url.split('#')[0]}?token={key}#release={odd}")
+    page.locator(".status .failed", has_text="no key has").wait_for()
+    settle(page)
+    assert "token" not in page.url
+    assert page.locator("[data-legend=circles] li").count() > 0
+
+
+def test_tiles_that_are_missing_come_when_they_are_asked_for_again(shown, odd, made_up):
+    page = shown(odd)
+    with ignoring(page, "503", "Error"):
+        page.route("**/tiles/**", lambda route: route.fulfill(status=503, json={"detail": "the tiles are being made"}))
+        page.get_by_label("Release").select_option(made_up)
+        page.locator(".status .failed", has_text="being made").wait_for()
+        settle(page)
+        page.unroute("**/tiles/**")
+        page.get_by_role("button", name="Try again").click()
+        page.wait_for_selector(".status .failed", state="detached")
+    settle(page)
+    assert page.locator("[data-legend=circles] li").count() > 0

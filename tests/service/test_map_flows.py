@@ -1,6 +1,9 @@
-"""Flows on the map: their figures can be read under the pointer."""
+"""Flows on the map: their figures can be read under the pointer, and where a release lies is taken the short way."""
 
-from mappage import MIDDLE, at, get
+from urllib.parse import parse_qs
+
+import pytest
+from mappage import MIDDLE, at, get, settle
 
 
 def tooltip(page, x, y):
@@ -33,3 +36,27 @@ def test_a_flow_of_an_area_tells_its_expected_error(shown, odd):
     (east,) = [row for row in answer["rows"] if row["id"] == "east"]
     assert {one.split("\n")[1].split(" ±")[0].removesuffix(" workers") for one in told} == {str(east["workers"])}
     assert all(("±" in one) == (east["expected_error"] > 0) for one in told)
+
+
+@pytest.mark.parametrize("place", ["180,-17,8", "-179.9,-17,8", None])
+def test_a_release_across_the_antimeridian_is_in_view_from_both_sides(chrome_page, live_server, odd, place):
+    page, asked = chrome_page, []
+    levels = {"levels": [{"id": "side", "units": 90}, {"id": "zone", "units": 160}]}
+    levels["extent"] = [179.5, -17.2, -179.5, -16.8]
+    page.route("**/levels", lambda route: route.fulfill(json=levels))
+
+    def answer(route):
+        asked.append(route.request.url)
+        route.fulfill(json={"features": [], "links": []})
+
+    page.route("**/od?*", answer)
+    page.goto(f"{live_server}/map#release={odd}" + (f"&at={place}" if place else ""))
+    settle(page)
+    assert asked
+    assert all("bbox=" not in one for one in asked)  # all of the release is in view
+    assert all("level=side" in one for one in asked)
+    page.evaluate("hash => { location.hash = hash; }", f"release={odd}&at=179.7,-17,11")
+    settle(page)
+    west, _, east, _ = (float(one) for one in parse_qs(asked[-1])["bbox"][0].split(","))
+    assert 179.5 < west < 179.7 < east < 180
+    assert "level=zone" in asked[-1]  # a fraction of it is in view

@@ -4,12 +4,16 @@ const whole = new Intl.NumberFormat(languages, { maximumFractionDigits: 0 });
 const fine = new Intl.NumberFormat(languages, { maximumSignificantDigits: 2 });
 const plain = new Intl.NumberFormat(languages, { maximumSignificantDigits: 3 });
 const shares = new Intl.NumberFormat(languages, { style: "percent", maximumFractionDigits: 1 });
+const decimal = plain.formatToParts(1.5).find((one) => one.type === "decimal")?.value ?? ".";
 const times = new Intl.DateTimeFormat(languages, { dateStyle: "medium", timeStyle: "short" });
 
 export const count = (value: number): string => whole.format(value);
 export const percent = (value: number): string => shares.format(value);
 export const number = (value: number): string => plain.format(value);
 export const moment = (value: string): string => times.format(new Date(value));
+
+/** Text of a direction of its own: letters from right to left do not turn around what stands beside them. */
+export const isolated = (text: string): string => `\u2068${text}\u2069`;
 
 /** An expected error: whole from ten on, two digits below. */
 export const error = (value: number): string => (value >= 10 ? whole.format(value) : fine.format(value));
@@ -29,6 +33,21 @@ export function loss(value: number): string {
   const [digits, power] = value.toExponential(1).split("e") as [string, string];
   const raised = [...power].map((one) => "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"["-0123456789".indexOf(one)] ?? "").join("");
   return `${number(Number(digits))}·10${raised}`;
+}
+
+/** What stands between numbers of a list, in words: a comma where it is in no number. */
+export const between = decimal === "," ? "semicolons" : "commas";
+
+/** Numbers with commas between them, as the reader's locale writes a list of them. */
+export function listed(numbers: string): string {
+  const written = numbers.split(",").map((one) => one.replace(".", decimal));
+  return written.join(decimal === "," ? "; " : ", ");
+}
+
+/** A list of numbers as a reader writes it, with commas between them: spaces and semicolons divide, too. */
+export function unlisted(text: string): string {
+  const parts = text.split(decimal === "," ? /,?[;\s]+/ : /[,;\s]+/).filter(Boolean);
+  return parts.map((one) => one.replaceAll(decimal, ".")).join(",");
 }
 
 export function bytes(value: number | null): string {

@@ -1,4 +1,5 @@
 import { json, words } from "./api";
+import { findSecret } from "./key";
 import { frame } from "./page";
 import { Session } from "./session";
 import { Status } from "./status";
@@ -9,15 +10,23 @@ import { Store } from "./view";
 const status = new Status();
 const parts = frame(status.element);
 
+try {
+  findSecret();
+} catch (fault) {
+  status.fail("key", words(fault));
+}
+
 async function start(): Promise<void> {
   status.busy("page", "Loading…");
   try {
     const settings = await json<PageSettings>(["map", "settings"]);
     const { makeMap } = await import("./map/base");
     const store = new Store();
-    const map = await makeMap(parts.map, store, status, settings);
+    let session: Session | undefined;
+    const map = await makeMap(parts.map, store, status, settings, () => session?.again());
     status.done("page");
-    await new Session(parts, store, map, status).start();
+    session = new Session(parts, store, map, status);
+    await session.start();
   } catch (fault) {
     status.fail("page", words(fault), () => void start());
   }

@@ -10,6 +10,7 @@ import { onSecret } from "./key";
 import { Draw } from "./map/draw";
 import { Flows } from "./map/flows";
 import { Legend } from "./map/legend";
+import { unwound } from "./map/longitudes";
 import { overview, suitedLevel } from "./map/overview";
 import { selected } from "./map/selection";
 import { Tooltip } from "./map/tooltip";
@@ -19,6 +20,7 @@ import { downloads, statement } from "./panel/about";
 import { AnalysesPanel } from "./panel/analyses";
 import { AreaPanel } from "./panel/area";
 import { DisplayPanel } from "./panel/display";
+import { Reading } from "./panel/reading";
 import { ReleasePanel } from "./panel/release";
 import { section } from "./panel/section";
 import type { Status } from "./status";
@@ -40,10 +42,7 @@ export class Session {
   readonly #displayPanel: DisplayPanel;
   readonly #area: AreaPanel;
   readonly #draw: Draw;
-  readonly #reading: {
-    body: HTMLElement;
-    read: (store: Store, status: Status, into: HTMLElement) => Promise<void>;
-  }[];
+  readonly #analyses: AnalysesPanel;
   #shown = "";
   #turn = 0;
 
@@ -61,12 +60,11 @@ export class Session {
     this.#displayPanel = new DisplayPanel(store);
     this.#draw = new Draw(map, (ring) => store.set({ area: { kind: "drawn", ring } }));
     this.#area = new AreaPanel(store, status, () => this.#draw.start());
-    this.#reading = [statement, downloads].map((read) => ({ body: h("div", {}), read }));
     const known = (): { levels: Levels | null; releases: Release[] } => ({
       levels: this.#levels,
       releases: this.#releases,
     });
-    const analyses = new AnalysesPanel(store, status, known, (found) => this.#outline(found));
+    this.#analyses = new AnalysesPanel(store, status, known, (found) => this.#outline(found));
     const curator = new CuratorPanel(
       store,
       status,
@@ -75,22 +73,21 @@ export class Session {
     );
     outline(map, null);
     parts.over.append(this.#legend.element, this.#draw.element, this.#tooltip.element);
-    const readings = this.#reading.map(({ body, read }, i) =>
-      section(["Privacy statement", "Downloads"][i] ?? "", body, {
-        opened: () => void read(store, status, body),
-      }),
-    );
+    const promise = new Reading(store, status, "statement", statement);
+    const files = new Reading(store, status, "downloads", (release) => downloads(release, status));
     parts.panel.append(
       this.#releasePanel.element,
       section("Show", this.#displayPanel.element, { open: true }),
       section("Area", this.#area.element, { open: true }),
-      section("Analyses", analyses.element, { opened: () => void analyses.open() }),
-      ...readings,
+      section("Analyses", this.#analyses.element, { opened: () => void this.#analyses.open() }),
+      section("Privacy statement", promise.element, { opened: () => void promise.open() }),
+      section("Downloads", files.element, { opened: () => void files.open() }),
       section("Key and publishing", curator.element, { opened: () => curator.open() }),
     );
     store.watch(["release"], () => void this.#open());
     store.watch(["end", "totals", "area"], () => this.#show());
-    store.watch(["end", "level", "top", "area", "buffer", "at"], () => this.#later());
+    store.watch(["end", "level", "top", "area", "buffer", "inner", "at"], () => this.#later());
+    store.follow(() => this.#follow());
     map.on("mousemove", (event) => this.#hover(event.point));
     map.on("mouseout", () => this.#tooltip.hide());
     map.on("click", (event) => {
@@ -110,14 +107,13 @@ export class Session {
       this.status.fail("releases", words(fault), () => void this.start());
       return;
     }
-    const whole = this.#releases.filter((one) => one.status === "available");
-    const wanted = this.store.view.release;
-    const found = whole.find((one) => one.id === wanted) ?? whole[0];
-    if (wanted && found?.id !== wanted)
-      this.status.tell("missing", `There is no release ${wanted}: the newest is shown.`);
-    this.#releasePanel.draw(this.#releases, null);
-    if (found && found.id !== wanted) this.store.set({ release: found.id });
-    else if (found) await this.#open();
+    await this.#open();
+  }
+
+  /** Ask for the tiles again. */
+  again(): void {
+    this.#zones.forget();
+    this.#show();
   }
 
   /** Read the list of releases again: there may be one more, or a key may show more. */
@@ -141,8 +137,20 @@ export class Session {
 
   async #open(): Promise<void> {
     const { release } = this.store.view;
-    this.#current = this.#releases.find((one) => one.id === release) ?? null;
+    const whole = this.#releases.filter((one) => one.status === "available");
+    this.#current = whole.find((one) => one.id === release) ?? null;
     this.#releasePanel.draw(this.#releases, this.#current);
+    if (!this.#current) {
+      const [newest] = whole;
+      if (newest && release)
+        this.status.tell("missing", `There is no release ${release}: the newest is shown.`);
+      if (newest) this.store.set({ release: newest.id });
+      return;
+    }
+    this.#asked.abort(); // what is still answered is about another release
+    this.status.done("flows");
+    this.#levels = null;
+    this.#shown = "";
     this.#flows.draw(null);
     this.status.busy("release", "Opening the release…");
     try {
@@ -151,22 +159,39 @@ export class Session {
       this.#levels = levels;
       this.status.done("release");
     } catch (fault) {
-      this.status.fail("release", words(fault), () => void this.#open());
+      if (this.store.view.release === release)
+        this.status.fail("release", words(fault), () => void this.#open());
       return;
     }
-    this.#shown = "";
-    this.#displayPanel.draw(this.#levels);
-    this.#area.offer(this.#levels);
-    for (const { body, read } of this.#reading)
-      if (body.childElementCount) void read(this.store, this.status, body);
+    this.#panels(this.#levels);
     if (!this.store.view.at) this.#fit(this.#levels);
     this.#show();
     this.#later(0);
   }
 
-  #fit({ extent: [west, south, east, north] }: Levels): void {
-    const across = east < west ? 360 : 0;
-    this.map.fitBounds([west, south, east + across, north], { padding: 30, animate: false, maxZoom: 14 });
+  /** Show in the panel what the view says of a release. */
+  #panels(levels: Levels): void {
+    const { level } = this.store.view;
+    if (level && !levels.levels.some((one) => one.id === level)) {
+      this.status.tell("level", `The release has no level ${level}: what suits the zoom is shown.`);
+      this.store.set({ level: "" });
+    }
+    this.#displayPanel.draw(levels);
+    this.#area.offer(levels);
+    void this.#analyses.offer();
+  }
+
+  /** Show what a link says that was followed on the open page. */
+  #follow(): void {
+    const { at } = this.store.view;
+    if (at) this.map.jumpTo(at);
+    if (!this.#levels) return; // another release is being opened
+    if (!at) this.#fit(this.#levels);
+    this.#panels(this.#levels);
+  }
+
+  #fit({ extent }: Levels): void {
+    this.#zoom(extent, 30);
   }
 
   #show(): void {
@@ -191,7 +216,7 @@ export class Session {
     if (!levels) return;
     const bounds = this.map.getBounds();
     const level = view.level || suitedLevel(levels, bounds);
-    const { release, end, top, area, buffer } = view;
+    const { release, end, top, area, buffer, inner } = view;
     const asked = area
       ? JSON.stringify([
           release,
@@ -199,6 +224,7 @@ export class Session {
           top,
           described(area),
           buffer,
+          inner,
           level,
           area.kind === "file" ? area.file.lastModified : area,
         ])
@@ -236,6 +262,7 @@ export class Session {
   #told(analysis: Analysis): void {
     const total = analysis.rows.find((row) => row.group === "total");
     const area = analysis.areas[0];
+    const box = area?.bbox;
     const work = this.store.view.end === "work";
     const workers = total ? figure(total.workers, total.expected_error) : "–";
     const units = analysis.rows.filter((row) => row.group === "unit").slice(0, 10);
@@ -248,6 +275,7 @@ export class Session {
         work ? " work in the area" : " live in the area",
       ),
       area && h("p", { class: "soft" }, `${count(area.zones)} zones. ${area.rule}`),
+      ...(area?.notes ?? []).map((note) => h("p", { class: "notice caution" }, note)),
       cautions(analysis),
       picture({ ...analysis, rows: units }),
       h(
@@ -255,18 +283,14 @@ export class Session {
         { class: "soft" },
         `${work ? "Where they live" : "Where they work"}: the first ${units.length}, ± the expected error. `,
       ),
-      area?.bbox && button("Zoom to the area", () => this.#zoom(area.bbox)),
+      box && button("Zoom to the area", () => this.#zoom(box, 60)),
     );
   }
 
-  #zoom(bbox: Analysis["areas"][number]["bbox"]): void {
-    if (!bbox) return;
-    const [west, south, east, north] = bbox;
-    this.map.fitBounds([west, south, east < west ? east + 360 : east, north], {
-      padding: 60,
-      maxZoom: 14,
-      animate: false,
-    });
+  #zoom(box: Levels["extent"], padding: number): void {
+    const [, south, , north] = box;
+    const [west, east] = unwound(box, 0);
+    this.map.fitBounds([west, south, east, north], { padding, maxZoom: 14, animate: false });
   }
 
   #hover(point: { x: number; y: number }): void {

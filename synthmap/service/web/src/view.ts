@@ -9,8 +9,20 @@ export type Area =
   | { kind: "drawn"; ring: Point[] }
   | { kind: "file"; file: File };
 
+/** What of the surroundings of an area belongs to it, in metres; nothing but the area itself where `buffer` is 0. */
+export interface Around {
+  buffer: number;
+  /** What lies nearer is left out: a ring. */
+  inner: number;
+}
+
+/** An area with what lies around it. */
+export interface Surrounded extends Around {
+  area: Area;
+}
+
 /** All that a link restores. */
-export interface View {
+export interface View extends Around {
   release: string;
   /** A level, or nothing: as suits the zoom. */
   level: string;
@@ -19,8 +31,6 @@ export interface View {
   /** Flows drawn at most; 0: none. */
   top: number;
   area: Area | null;
-  /** Metres around the area that belong to it. */
-  buffer: number;
   at: { center: Point; zoom: number } | null;
 }
 
@@ -33,6 +43,7 @@ const USUAL: View = {
   top: 300,
   area: null,
   buffer: 0,
+  inner: 0,
   at: null,
 };
 
@@ -41,9 +52,14 @@ export function parse(hash: string): View {
   const told = new URLSearchParams(hash.replace(/^#/, ""));
   const [longitude, latitude, zoom] = numbers(told.get("at"));
   const top = Number(told.get("flows") ?? USUAL.top);
-  const buffer = Number(told.get("buffer") ?? 0);
+  const metres = (name: string): number => {
+    const found = Number(told.get(name) ?? 0);
+    return found > 0 && found < 1e6 ? found : 0;
+  };
   const totals = told.get("totals") as Totals;
-  const placed = [longitude, latitude, zoom].every((one) => one !== undefined && Number.isFinite(one));
+  const placed =
+    [longitude, latitude, zoom].every((one) => one !== undefined && Number.isFinite(one)) &&
+    Math.abs(latitude as number) <= 90;
   return {
     release: told.get("release") ?? "",
     level: told.get("level") ?? "",
@@ -51,7 +67,8 @@ export function parse(hash: string): View {
     totals: ["circles", "thermal", "none"].includes(totals) ? totals : USUAL.totals,
     top: TOPS.includes(top) ? top : USUAL.top,
     area: parseArea(told),
-    buffer: buffer > 0 && buffer < 1e6 ? buffer : 0,
+    buffer: metres("buffer"),
+    inner: metres("inner"),
     at: placed ? { center: [longitude as number, latitude as number], zoom: zoom as number } : null,
   };
 }
@@ -63,6 +80,7 @@ export function format(view: View): string {
   if (view.totals !== USUAL.totals) told.set("totals", view.totals);
   if (view.top !== USUAL.top) told.set("flows", String(view.top));
   if (view.buffer) told.set("buffer", String(view.buffer));
+  if (view.inner) told.set("inner", String(view.inner));
   if (view.area?.kind === "units") {
     told.set("area", view.area.level);
     for (const id of view.area.ids) told.append("id", id);
@@ -100,9 +118,13 @@ function numbers(text: string | null): number[] {
 export class Store {
   #view = parse(location.hash);
   readonly #watchers: { keys: (keyof View)[]; told: (view: View) => void }[] = [];
+  readonly #followers: ((view: View) => void)[] = [];
 
   constructor() {
-    window.addEventListener("hashchange", () => this.set(parse(location.hash)));
+    window.addEventListener("hashchange", () => {
+      this.set(parse(location.hash));
+      for (const told of this.#followers) told(this.#view);
+    });
   }
 
   get view(): View {
@@ -119,6 +141,11 @@ export class Store {
 
   watch(keys: (keyof View)[], told: (view: View) => void): void {
     this.#watchers.push({ keys, told });
+  }
+
+  /** Hear of links that are followed on the open page: all of the view is another. */
+  follow(told: (view: View) => void): void {
+    this.#followers.push(told);
   }
 }
 

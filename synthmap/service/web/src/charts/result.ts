@@ -6,7 +6,7 @@ import { band, radial } from "./radial";
 import { type Bar, ranked } from "./ranked";
 import { table } from "./table";
 
-type Form = "csv" | "png" | "pdf";
+export type Form = "csv" | "png" | "pdf";
 
 /** An analysis to read: warnings first, the picture, every figure with its error, the citation, files. */
 export function result(

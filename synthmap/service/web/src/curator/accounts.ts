@@ -90,13 +90,12 @@ function row(label: string, cells: string[]): HTMLElement {
 }
 
 /** What the worker measured against the confidential table: for curators, and as confidential as the table. */
-export async function measured(release: string, status: Status, into: HTMLElement): Promise<void> {
+export async function measured(release: string): Promise<HTMLElement[]> {
   const title = h("h3", {}, "Measured errors (confidential)");
   try {
     const found = await json<Record<string, unknown>>(["releases", release, "metrics", "confidential"]);
     const rows = [...flat(found)].map(([name, value]) => row(name, [value]));
-    show(
-      into,
+    return [
       title,
       h("p", { class: "notice warning" }, "As confidential as the table itself: do not pass these on."),
       h(
@@ -104,12 +103,10 @@ export async function measured(release: string, status: Status, into: HTMLElemen
         { class: "scroll tall", tabindex: 0, role: "region", "aria-label": "Measured errors" },
         h("table", {}, h("tbody", {}, ...rows)),
       ),
-    );
-    status.done("measured");
+    ];
   } catch (fault) {
-    if (fault instanceof ServiceError && fault.status === 404)
-      show(into, title, h("p", {}, "Not measured yet: run the process “evaluate” for this release."));
-    else status.fail("measured", words(fault), () => void measured(release, status, into));
+    if (!(fault instanceof ServiceError && fault.status === 404)) throw fault;
+    return [title, h("p", {}, "Not measured yet: run the process “evaluate” for this release.")];
   }
 }
 

@@ -1,6 +1,7 @@
 import { ask, json, ServiceError, words } from "../api";
 import { button, field, h, select, show } from "../dom";
 import { secret, setSecret } from "../key";
+import { Reading } from "../panel/reading";
 import type { Status } from "../status";
 import type { Release } from "../types";
 import type { Store } from "../view";
@@ -26,12 +27,12 @@ export class CuratorPanel {
   readonly element = h("div", {});
   readonly #work = h("div", {});
   readonly #ledger = h("div", {});
-  readonly #measured = h("div", {});
+  readonly #measured: Reading;
   readonly #jobs: Jobs;
   #process = "release";
 
   constructor(
-    private readonly store: Store,
+    store: Store,
     private readonly status: Status,
     private readonly releases: () => Release[],
     made: () => void,
@@ -40,10 +41,7 @@ export class CuratorPanel {
       made();
       void this.#accounts();
     });
-    store.watch(
-      ["release"],
-      () => this.#work.childElementCount && void measured(store.view.release, status, this.#measured),
-    );
+    this.#measured = new Reading(store, status, "measured", measured);
   }
 
   /** Show the key's field, and what the key opens. */
@@ -52,8 +50,12 @@ export class CuratorPanel {
     const use = (event: Event): void => {
       event.preventDefault();
       if (!input.value.trim()) return;
-      setSecret(input.value);
-      input.value = "";
+      try {
+        setSecret(input.value);
+      } catch (fault) {
+        this.status.fail("key", words(fault));
+        return;
+      }
       this.open();
     };
     const forget = (): void => {
@@ -74,6 +76,7 @@ export class CuratorPanel {
     );
     show(this.element, secret() ? kept : form, this.#work);
     this.#work.replaceChildren();
+    this.#measured.close();
     if (secret()) void this.#enter();
   }
 
@@ -105,15 +108,12 @@ export class CuratorPanel {
         void this.#form(datasets, form);
       },
     );
-    show(this.#work, field("Process", list), form, this.#jobs.element, this.#ledger, this.#measured);
+    show(this.#work, field("Process", list), form, this.#jobs.element, this.#ledger, this.#measured.element);
     await Promise.all([this.#form(datasets, form), this.#jobs.look(), this.#accounts()]);
   }
 
   async #accounts(): Promise<void> {
-    await Promise.all([
-      ledger(this.status, this.#ledger),
-      measured(this.store.view.release, this.status, this.#measured),
-    ]);
+    await Promise.all([ledger(this.status, this.#ledger), this.#measured.open()]);
   }
 
   async #form(datasets: Dataset[], into: HTMLElement): Promise<void> {

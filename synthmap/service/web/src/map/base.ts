@@ -16,19 +16,26 @@ import { onScheme, palette } from "./colors";
 
 setWorkerUrl(workerUrl);
 
-/** Make the map without a release: paper, a base map where the operator set one, and its controls. */
+/** Make the map without a release: paper, a base map where the operator set one, and its controls; `again` asks for missing tiles. */
 export async function makeMap(
   container: HTMLElement,
   store: Store,
   status: Status,
   settings: PageSettings,
+  again: () => void,
 ): Promise<MapLibre> {
+  let failed = 0;
   addProtocol("release", async ({ url }, { signal }) => {
+    const asked = performance.now();
     try {
       const answer = await ask(url.slice("release://".length), { signal });
+      if (asked > failed) status.done("tiles");
       return { data: answer.status === 204 ? new ArrayBuffer(0) : await answer.arrayBuffer() };
     } catch (fault) {
-      if (!outdated(fault)) status.fail("tiles", words(fault));
+      if (!outdated(fault)) {
+        failed = performance.now();
+        status.fail("tiles", words(fault), again);
+      }
       throw fault;
     }
   });

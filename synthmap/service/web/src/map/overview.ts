@@ -3,6 +3,7 @@ import { json, type Query } from "../api";
 import type { Levels } from "../types";
 import type { End, View } from "../view";
 import type { Drawn } from "./flows";
+import { nearest, unwound } from "./longitudes";
 
 /** Units in view at most: more flows between more places are a tangle. What the service reads beforehand fits it. */
 const UNITS = 150;
@@ -17,7 +18,8 @@ interface Answer {
 
 /** The level that suits what is in view: the finest that has not too many units there. */
 export function suitedLevel(levels: Levels, bounds: LngLatBounds): string {
-  const [west, south, east, north] = levels.extent;
+  const [, south, , north] = levels.extent;
+  const [west, east] = unwound(levels.extent, bounds.getCenter().lng);
   const width = Math.max(1e-9, Math.min(east, bounds.getEast()) - Math.max(west, bounds.getWest()));
   const height = Math.max(1e-9, Math.min(north, bounds.getNorth()) - Math.max(south, bounds.getSouth()));
   const share = Math.min(1, (width * height) / Math.max(1e-9, (east - west) * (north - south)));
@@ -87,12 +89,13 @@ function endsOf(geometry: { type: string; coordinates: unknown }): [number[], nu
 }
 
 /** The box to ask for; nothing where all of a release is in view, so that the answer can be kept. */
-function box([west, south, east, north]: Levels["extent"], bounds: LngLatBounds): string | undefined {
+function box(extent: Levels["extent"], bounds: LngLatBounds): string | undefined {
+  const [, south, , north] = extent;
+  const [west, east] = unwound(extent, bounds.getCenter().lng);
   const seen = [bounds.getWest(), bounds.getSouth(), bounds.getEast(), bounds.getNorth()] as const;
   const all = seen[0] <= west && seen[1] <= south && seen[2] >= east && seen[3] >= north;
   if (all || seen[2] - seen[0] >= 360) return undefined;
-  const turned = (longitude: number): number => ((((longitude + 180) % 360) + 360) % 360) - 180;
-  const edges = [turned(seen[0]), Math.max(-90, seen[1]), turned(seen[2]), Math.min(90, seen[3])];
+  const edges = [nearest(seen[0], 0), Math.max(-90, seen[1]), nearest(seen[2], 0), Math.min(90, seen[3])];
   return edges.map((edge) => edge.toFixed(4)).join(",");
 }
 

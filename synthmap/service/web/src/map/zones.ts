@@ -9,6 +9,7 @@ import type {
 import { address } from "../api";
 import type { Area, End, View } from "../view";
 import { hue, onScheme, palette } from "./colors";
+import { nearest } from "./longitudes";
 
 /** Pixels; the area of a circle, not its radius, tells the workers. */
 const LARGEST = 28;
@@ -57,6 +58,11 @@ export class Zones {
     ] as const)
       this.map.setLayoutProperty(layer, "visibility", view.totals === totals ? "visible" : "none");
     this.choose(view.area);
+  }
+
+  /** Draw all anew the next time, with tiles that are asked for again. */
+  forget(): void {
+    this.#drawn = null;
   }
 
   /** Mark the units of an area. */
@@ -171,12 +177,12 @@ export class Zones {
   /** Totals of what is in view. */
   #totals(): number[] {
     const bounds = this.map.getBounds();
+    const middle = bounds.getCenter().lng;
+    const seen = ([longitude, latitude]: number[]): boolean =>
+      bounds.contains([nearest(longitude ?? 0, middle), latitude ?? 0]);
     return this.map
       .querySourceFeatures("zones", { sourceLayer: "points" })
-      .filter(
-        (one) =>
-          one.geometry.type === "Point" && bounds.contains(one.geometry.coordinates as [number, number]),
-      )
+      .filter((one) => one.geometry.type === "Point" && seen(one.geometry.coordinates))
       .map(total);
   }
 

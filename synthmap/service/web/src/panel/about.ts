@@ -1,10 +1,9 @@
 import { address, ask, json, words } from "../api";
-import { button, h, save, show } from "../dom";
+import { button, h, save } from "../dom";
 import { bytes } from "../format";
 import { secret } from "../key";
 import { type Account, sums } from "../ledger";
 import type { Status } from "../status";
-import type { Store } from "../view";
 
 interface Download {
   name: string;
@@ -15,21 +14,11 @@ interface Download {
 }
 
 /** The privacy statement, in its own words, and what all that is known of the same jobs comes to. */
-export async function statement(store: Store, status: Status, into: HTMLElement): Promise<void> {
-  const path = ["releases", store.view.release, "statement"];
-  try {
-    const text = await (await ask(path, { headers: { Accept: "text/plain" } })).text();
-    const page = h("a", { href: address(path, { f: "html" }) }, "The whole statement, as a page");
-    show(
-      into,
-      h("pre", { class: "statement", tabindex: 0 }, text),
-      await together(store.view.release),
-      h("p", {}, page),
-    );
-    status.done("statement");
-  } catch (fault) {
-    status.fail("statement", words(fault), () => void statement(store, status, into));
-  }
+export async function statement(release: string): Promise<HTMLElement[]> {
+  const path = ["releases", release, "statement"];
+  const text = await (await ask(path, { headers: { Accept: "text/plain" } })).text();
+  const page = h("a", { href: address(path, { f: "html" }) }, "The whole statement, as a page");
+  return [h("pre", { class: "statement", tabindex: 0 }, text), await together(release), h("p", {}, page)];
 }
 
 /** What all that was released of the jobs of a release comes to, as the public ledger tells it. */
@@ -42,23 +31,12 @@ async function together(release: string): Promise<HTMLElement> {
 }
 
 /** The files of a release. With a key they are asked for with it; without, they are plain links. */
-export async function downloads(store: Store, status: Status, into: HTMLElement): Promise<void> {
-  try {
-    const found = await json<{ files: Download[] }>(["releases", store.view.release, "downloads"]);
-    show(
-      into,
-      h(
-        "ul",
-        { class: "plain" },
-        ...found.files.map((one) =>
-          h("li", {}, offer(one, status), h("span", { class: "soft" }, ` ${about(one)}`)),
-        ),
-      ),
-    );
-    status.done("downloads");
-  } catch (fault) {
-    status.fail("downloads", words(fault), () => void downloads(store, status, into));
-  }
+export async function downloads(release: string, status: Status): Promise<HTMLElement[]> {
+  const { files } = await json<{ files: Download[] }>(["releases", release, "downloads"]);
+  const items = files.map((one) =>
+    h("li", {}, offer(one, status), h("span", { class: "soft" }, ` ${about(one)}`)),
+  );
+  return [h("ul", { class: "plain" }, ...items)];
 }
 
 function about(file: Download): string {

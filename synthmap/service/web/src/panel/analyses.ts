@@ -1,10 +1,11 @@
-import { type Asked, analyse, analysePair, analysisFile, around, described, pairFile } from "../analysis";
+import { type Asked, analyse, analysePair, analysisFile, around, pairFile, surroundings } from "../analysis";
 import { json, outdated, words } from "../api";
-import { result } from "../charts/result";
+import { type Form, result } from "../charts/result";
 import { button, field, h, select, show } from "../dom";
+import { between, isolated, listed, unlisted } from "../format";
 import type { Status } from "../status";
 import type { Analysis, Levels, Release } from "../types";
-import type { Area, Store } from "../view";
+import type { Store, Surrounded } from "../view";
 
 interface Offered {
   name: string;
@@ -31,6 +32,7 @@ export class AnalysesPanel {
   readonly #options = h("div", {});
   readonly #result = h("div", { class: "result", "aria-live": "polite" });
   #offered: Offered[] = [];
+  #open = false;
   #name = "inflow-outflow";
   #units = navigator.language === "en-US" ? "mi" : "km";
   #bands = "10,25,50";
@@ -38,7 +40,7 @@ export class AnalysesPanel {
   #top = 10;
   #other = "";
   #of = "inflow-outflow";
-  #first: Area | null = null;
+  #first: Surrounded | null = null;
   #asked = new AbortController();
 
   constructor(
@@ -47,35 +49,46 @@ export class AnalysesPanel {
     private readonly known: () => { levels: Levels | null; releases: Release[] },
     private readonly got: (analysis: Analysis) => void,
   ) {
-    store.watch(["area", "end"], () => this.#show());
+    store.watch(["area", "buffer", "inner", "end"], () => this.#show());
     store.watch(["release"], () => this.#forget());
   }
 
-  /** Ask what there is, once. */
   async open(): Promise<void> {
+    this.#open = true;
+    await this.offer();
+  }
+
+  /** Ask what there is of the release that is shown, and offer it. */
+  async offer(): Promise<void> {
     const { release } = this.store.view;
+    if (!this.#open) return;
+    if (!release) show(this.element, h("p", { class: "soft" }, "There is no release yet."));
     if (!release) return;
     try {
       const found = await json<{ analyses: Offered[] }>(["releases", release, "analyses"]);
+      if (release !== this.store.view.release) return;
       this.#offered = found.analyses.filter((one) => one.name !== "area");
       this.status.done("analyses");
       this.#show();
     } catch (fault) {
-      this.status.fail("analyses", words(fault), () => void this.open());
+      if (release === this.store.view.release)
+        this.status.fail("analyses", words(fault), () => void this.offer());
     }
   }
 
   #forget(): void {
+    this.#asked.abort();
+    this.status.done("analysis");
     this.#first = null;
     this.#by = "";
     this.#other = "";
     this.#result.replaceChildren();
-    if (this.#offered.length) this.#show();
+    this.#show();
   }
 
   #show(): void {
     if (!this.#offered.length) return;
-    const { area } = this.store.view;
+    const chosen = this.#chosen();
     const list = select(
       this.#offered.map((one) => ({ value: one.name, text: one.title })),
       this.#name,
@@ -86,7 +99,7 @@ export class AnalysesPanel {
     );
     const told = this.#offered.find((one) => one.name === this.#name)?.description ?? "";
     const pair = this.#has().includes("pair");
-    const ready = area && (!pair || this.#first);
+    const ready = chosen && (!pair || this.#first);
     show(this.#options, ...this.#fields());
     show(
       this.element,
@@ -95,11 +108,16 @@ export class AnalysesPanel {
       h(
         "p",
         { class: "soft" },
-        area ? `Of ${described(area)}.` : "Choose an area first: click a zone, draw, or upload one.",
+        chosen ? `Of ${surroundings(chosen)}.` : "Choose an area first: click a zone, draw, or upload one.",
       ),
       button("Run", () => void this.#run(), { class: "main", disabled: !ready }),
       this.#result,
     );
+  }
+
+  #chosen(): Surrounded | null {
+    const { area, buffer, inner } = this.store.view;
+    return area && { area, buffer, inner };
   }
 
   #has(): Option[] {
@@ -127,10 +145,9 @@ export class AnalysesPanel {
           ];
           const bands = h("input", {
             type: "text",
-            value: this.#bands,
-            inputmode: "decimal",
+            value: listed(this.#bands),
             onchange: () => {
-              this.#bands = bands.value.replace(/\s/g, "");
+              this.#bands = unlisted(bands.value);
             },
           });
           return [
@@ -140,7 +157,7 @@ export class AnalysesPanel {
                 this.#units = value;
               }),
             ),
-            field("Bands end at", bands, "Distances, commas between them."),
+            field("Bands end at", bands, `Distances, ${between} between them.`),
           ];
         }
         case "by": {
@@ -169,7 +186,10 @@ export class AnalysesPanel {
           const others = releases.filter((one) => one.status === "available" && one.id !== view.release);
           if (!others.length) return [h("p", {}, "There is no other release to compare with.")];
           this.#other ||= others[0]?.id ?? "";
-          const choices = others.map((one) => ({ value: one.id, text: `${one.title} · ${one.id}` }));
+          const choices = others.map((one) => ({
+            value: one.id,
+            text: `${isolated(one.title)} · ${one.id}`,
+          }));
           return [
             field(
               "Compared with",
@@ -195,15 +215,12 @@ export class AnalysesPanel {
         }
         case "pair": {
           const keep = (): void => {
-            this.#first = this.store.view.area;
+            this.#first = this.#chosen();
             this.#show();
           };
+          const called = (one: Surrounded | null): string => (one ? surroundings(one) : "none yet");
           return [
-            h(
-              "p",
-              {},
-              `Area A: ${this.#first ? described(this.#first) : "none yet"}. Area B: ${view.area ? described(view.area) : "none yet"}.`,
-            ),
+            h("p", {}, `Area A: ${called(this.#first)}. Area B: ${called(this.#chosen())}.`),
             button("Keep the chosen area as A", keep, { disabled: !view.area }),
           ];
         }
@@ -215,23 +232,32 @@ export class AnalysesPanel {
 
   async #run(): Promise<void> {
     const { view } = this.store;
-    if (!view.area) return;
+    const chosen = this.#chosen();
+    if (!chosen) return;
     this.#asked.abort();
     this.#asked = new AbortController();
+    const { signal } = this.#asked;
     const first = this.#name === "paired-areas" ? this.#first : null;
-    const asked: Asked = { release: view.release, name: this.#name, area: view.area, query: this.#query() };
-    this.status.busy("analysis", "Working…");
+    const asked: Asked = { release: view.release, name: this.#name, area: chosen.area, query: this.#query() };
     const failed = (fault: unknown): void => {
       if (!outdated(fault)) this.status.fail("analysis", words(fault), () => void this.#run());
     };
+    this.status.busy("analysis", "Working…");
     try {
       const found = first
-        ? await analysePair(view.release, first, view.area)
-        : await analyse(asked, this.#asked.signal);
+        ? await analysePair(view.release, first, chosen, signal)
+        : await analyse(asked, signal);
       this.status.done("analysis");
-      const file = (form: "csv" | "png" | "pdf"): Promise<Blob> =>
-        first ? pairFile(asked.release, first, asked.area, form) : analysisFile(asked, form);
-      show(this.#result, result(found, file, failed));
+      const file = async (form: Form): Promise<Blob> => {
+        this.status.busy("file", `Making the ${form.toUpperCase()}…`);
+        const made = await (first ? pairFile(asked.release, first, chosen, form) : analysisFile(asked, form));
+        this.status.done("file");
+        return made;
+      };
+      show(
+        this.#result,
+        result(found, file, (fault) => this.status.fail("file", words(fault))),
+      );
       this.got(found);
     } catch (fault) {
       failed(fault);

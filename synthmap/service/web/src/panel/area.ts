@@ -3,7 +3,7 @@ import { button, field, h, select, show } from "../dom";
 import type { Unit } from "../map/zones";
 import type { Status } from "../status";
 import type { Levels } from "../types";
-import type { Area, Store } from "../view";
+import type { Area, Around, Store } from "../view";
 
 const LARGEST = 10_000_000; // bytes, as the service takes
 const KINDS = ".kml,.kmz,.geojson,.json,.gpkg,.zip";
@@ -15,14 +15,8 @@ export class AreaPanel {
   readonly result = h("div", { class: "result", "aria-live": "polite" });
   readonly #chosen = h("div", {});
   readonly #several = h("input", { type: "checkbox" });
-  readonly #buffer = h("input", {
-    type: "number",
-    min: 0,
-    max: 500_000,
-    step: 500,
-    value: "0",
-    inputmode: "numeric",
-  });
+  readonly #buffer = this.#metres("buffer");
+  readonly #inner = this.#metres("inner");
   readonly #form = h("div", {});
 
   constructor(
@@ -30,9 +24,6 @@ export class AreaPanel {
     private readonly status: Status,
     draw: () => void,
   ) {
-    this.#buffer.addEventListener("change", () =>
-      store.set({ buffer: Math.max(0, Number(this.#buffer.value) || 0) }),
-    );
     const file = h("input", { type: "file", accept: KINDS, onchange: () => this.#upload(file) });
     show(
       this.element,
@@ -47,9 +38,10 @@ export class AreaPanel {
       ),
       field("Upload an area", file, "KML, KMZ, GeoJSON, GeoPackage or a zipped shapefile, at most 10 MB."),
       field("Metres around it", this.#buffer, "What lies within so many metres belongs to the area, too."),
+      field("Metres left out", this.#inner, "What lies nearer than this does not belong to it: a ring."),
       this.result,
     );
-    store.watch(["area", "buffer"], () => this.#show());
+    store.watch(["area", "buffer", "inner"], () => this.#show());
   }
 
   /** Offer the levels of a release. */
@@ -98,6 +90,20 @@ export class AreaPanel {
     }
   }
 
+  #metres(name: keyof Around): HTMLInputElement {
+    const changed = (): void => this.store.set({ [name]: Math.max(0, Number(found.value) || 0) });
+    const found = h("input", {
+      type: "number",
+      min: 0,
+      max: 500_000,
+      step: 500,
+      value: "0",
+      inputmode: "numeric",
+      onchange: changed,
+    });
+    return found;
+  }
+
   #put(level: string, id: string): void {
     const { area } = this.store.view;
     const more = this.#several.checked && area?.kind === "units" && area.level === level;
@@ -116,8 +122,10 @@ export class AreaPanel {
   }
 
   #show(): void {
-    const { area, buffer } = this.store.view;
+    const { area, buffer, inner } = this.store.view;
     this.#buffer.value = String(buffer);
+    this.#inner.value = String(inner);
+    this.#inner.disabled = !buffer;
     show(
       this.#chosen,
       area ? this.#told(area) : h("p", {}, "No area is chosen: all of the release is shown."),
@@ -136,7 +144,8 @@ export class AreaPanel {
       h(
         "li",
         {},
-        `${area.level} ${id}`,
+        `${area.level} `,
+        h("bdi", {}, id),
         button("×", () => this.#without(area, id), {
           "aria-label": `Remove ${area.level} ${id}`,
           class: "small",

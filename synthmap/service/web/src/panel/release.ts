@@ -1,5 +1,5 @@
 import { field, h, select, show } from "../dom";
-import { count, loss } from "../format";
+import { count, isolated, loss } from "../format";
 import type { Release } from "../types";
 import type { Store } from "../view";
 
@@ -22,7 +22,7 @@ export class ReleasePanel {
       text:
         one.status === "damaged"
           ? `${one.id} (damaged)`
-          : `${one.title}${one.year === null ? "" : `, ${one.year}`} · ε ${loss(one.epsilon)} · ${one.id}`,
+          : `${isolated(one.title)}${one.year === null ? "" : `, ${one.year}`} · ε ${loss(one.epsilon)} · ${one.id}`,
       disabled: one.status === "damaged",
     }));
     const list = select(choices, current?.id ?? "", (release) =>

@@ -1,0 +1,105 @@
+"""Links to the map restore all of a view, on the open page, too; late answers do not stand under another release."""
+
+from urllib.parse import parse_qsl, urlencode, urlsplit
+
+import pytest
+from mappage import at, get, settle, unfold
+
+FOLLOW = "hash => { location.hash = hash; }"
+
+
+def follow(page, release, /, **view):
+    """Follow a link on the open page."""
+    page.evaluate(FOLLOW, urlencode({"release": release} | view))
+    settle(page)
+
+
+def told(page):
+    """What the address says."""
+    return dict(parse_qsl(urlsplit(page.url).fragment))
+
+
+def test_a_link_that_is_followed_on_the_open_page_restores_all_of_the_view(shown, odd, made_up):
+    page = shown(odd)
+    before = told(page)["at"]
+    view = {"end": "home", "totals": "thermal", "flows": "100", "level": "side", "at": at(2.35, 48.05, 11.0)}
+    follow(page, odd, **view)
+    longitude, latitude, zoom = (float(one) for one in told(page)["at"].split(","))
+    assert (longitude, latitude, zoom) == pytest.approx((2.35, 48.05, 11), abs=1e-4)
+    assert page.get_by_label("Home", exact=True).is_checked()
+    assert page.get_by_label("Thermal").is_checked()
+    assert page.get_by_label("Flows").input_value() == "100"
+    assert page.get_by_label("Level").first.input_value() == "side"
+    follow(page, odd)  # a link without a place shows all of the release
+    assert told(page)["at"] == before
+    follow(page, made_up, end="home")
+    assert page.get_by_label("Release").input_value() == made_up
+    assert told(page)["at"] != before
+
+
+def test_a_level_or_a_release_that_there_is_not_is_told_and_left_out(shown, odd, made_up):
+    page = shown(odd, level="county")
+    page.locator(".status", has_text="no level county").wait_for()
+    assert "level" not in told(page)
+    follow(page, "nothing-there")
+    page.locator(".status", has_text="no release nothing-there").wait_for()
+    settle(page)
+    assert told(page)["release"] in (odd, made_up)
+
+
+@pytest.fixture
+def late(shown, odd, made_up):
+    """Return a function that holds an answer about a release back until another is shown, and then lets it come."""
+
+    def hold(pattern, ask, **view):
+        held = []
+        page = shown(odd, **view)
+        page.route(pattern, lambda route: held.append(route) if odd in route.request.url else route.continue_())
+        ask(page)
+        for _ in range(100):
+            if held:
+                break
+            page.wait_for_timeout(50)
+        page.get_by_label("Release").select_option(made_up)
+        settle(page)
+        for one in held:
+            one.continue_()
+        page.wait_for_timeout(500)
+        return page
+
+    return hold
+
+
+def test_a_late_statement_or_list_of_files_does_not_stand_under_another_release(late, odd, made_up):
+    page = late("**/statement*", lambda page: unfold(page, "Privacy statement"))
+    assert made_up in page.locator(".statement").inner_text()
+    assert odd not in page.locator(".panel").inner_text().replace(f"· {odd}", "")
+    page = late("**/downloads", lambda page: unfold(page, "Downloads"))
+    links = page.locator("a[download]").evaluate_all("all => all.map(one => one.href)")
+    assert links
+    assert all(made_up in one for one in links)
+
+
+def test_a_late_analysis_is_not_drawn_under_another_release(late):
+    def run(page):
+        unfold(page, "Analyses")
+        page.get_by_role("button", name="Run", exact=True).click()
+
+    page = late("**/analyses/inflow-outflow*", run, area="side", id="east")
+    assert page.locator("section.analysis").count() == 0
+    assert page.locator(".status .busy").count() == 0
+
+
+def test_analyses_files_and_statement_that_are_opened_early_come_with_the_release(chrome_page, live_server, odd):
+    page, held = chrome_page, []
+    page.route("**/releases", lambda route: held.append(route))  # noqa: PLW0108  # Playwright marks what it calls
+    page.goto(f"{live_server}/map")
+    for title in ("Analyses", "Privacy statement", "Downloads"):
+        unfold(page, title)
+    assert page.get_by_text("There is no release yet.").count() == 3
+    held[0].continue_()
+    page.get_by_label("Analysis", exact=True).wait_for()
+    page.wait_for_selector(".statement")
+    assert get(page, "/releases")["releases"]
+    assert page.get_by_role("link", name="plan.parquet").count() == 1
+    settle(page)
