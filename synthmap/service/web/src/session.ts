@@ -152,6 +152,8 @@ export class Session {
     this.#levels = null;
     this.#shown = "";
     this.#flows.draw(null);
+    this.#area.result.replaceChildren();
+    outline(this.map, null);
     this.status.busy("release", "Opening the release…");
     try {
       const levels = await json<Levels>(["releases", release, "levels"]);

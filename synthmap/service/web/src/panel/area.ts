@@ -144,8 +144,7 @@ export class AreaPanel {
       h(
         "li",
         {},
-        `${area.level} `,
-        h("bdi", {}, id),
+        h("span", {}, `${area.level} `, h("bdi", {}, id)),
         button("×", () => this.#without(area, id), {
           "aria-label": `Remove ${area.level} ${id}`,
           class: "small",
