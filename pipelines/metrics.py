@@ -78,11 +78,11 @@ class Asked:
         return math.ceil(self.cap_km * 1000)
 
     def charge(self, max_jobs_per_worker: int) -> Charge:
-        """Return what it costs a person, all jobs together.
+        """Return what it costs a person, all jobs together: a sum holds them all, so they are one loss, not several.
 
         No segment is read, so the loss is stated for another origin or segment, like the widest of a release.
         """
-        parts = [(name, max_jobs_per_worker, self.share, Fraction(0)) for name in NAMES]
+        parts = [(name, 1, max_jobs_per_worker * self.share, Fraction(0)) for name in NAMES]
         return charge(Kind.METRICS, parts, adjacency=Adjacency.ORIGIN_OR_SEGMENT, rule="pure",
                       max_jobs_per_worker=max_jobs_per_worker)  # fmt: skip
 
@@ -168,7 +168,13 @@ def _measure(
     cost = asked.charge(jobs)
     for sensitivity in (2, asked.cap_m):
         scale_of(sensitivity, asked.share)  # fails before anything is paid
-    name = _name(read_account(catalog, dataset), manifest.release)
+    account = read_account(catalog, dataset)
+    name = _name(account, manifest.release)
+    if (paid := account.losses.get(name)) is not None and paid.charge != cost:
+        raise LedgerError(
+            f"epsilon ({asked.epsilon:g}) must be the one that was paid for before a crash: ask for ε = "
+            f"{float(Fraction(paid.charge.epsilon) / jobs):g} again"
+        )
     paying = Spending(catalog, registry, dataset, spec, asked=cost)
     try:
         paying.before_reading(name)

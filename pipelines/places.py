@@ -7,6 +7,7 @@ too, as all scratch directories do.
 
 import atexit
 import hashlib
+import shutil
 import tempfile
 import threading
 from collections.abc import Iterator
@@ -140,7 +141,7 @@ def move(source: Path, target: Path) -> None:
     if is_remote(source):
         download(source, target)
     else:
-        source.rename(target)
+        shutil.move(source, target)  # scratch and store may be on different disks
 
 
 def forget(run: Path) -> None:

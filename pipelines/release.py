@@ -120,8 +120,8 @@ def release(
         else:
             before_reading(name, cost)
 
-    with _prepared(spec, scheduler, progress, pay) as prepared:
-        client, directory, region, parts, spec, choice = prepared
+    with _prepared(spec, scheduler, progress, pay, publishing=True) as prepared:
+        client, directory, region, parts, spec, choice, zones = prepared
         settings = settings_of(spec, region)
         plan = _plan(parts, settings, directory)
         _, source = open_prior_table(fetch(directory / _REGION, directory))
@@ -130,14 +130,14 @@ def release(
             draws = partial / "draws"
             draws.mkdir()
             place = directory if is_remote(directory) or is_remote(spec.store) else draws
-            tasks = [client.submit(publish_zones, spec, directory / _REGION, place, pure=False)]
-            tasks += [client.submit(draw, spec, part, directory / _REGION, place, pure=False) for part in parts]
-            zones, *drawn = _gather(tasks, "draw", progress)
+            tasks = [client.submit(draw, spec, part, directory / _REGION, place, pure=False) for part in parts]
+            drawn = _gather(tasks, "draw", progress)
             progress("publish", 0, 1)
             (partial / "od").mkdir()
             for i, path in enumerate(drawn):
                 move(path, partial / "od" / f"part-{i:05}.parquet")
-            move(zones, partial / "zones.parquet")
+            for path in zones:
+                move(path, partial / "zones.parquet")
             shutil.rmtree(draws)
             path, manifest = finish(spec, name, partial, region, plan, settings, choice, source, before_publishing)
             progress("publish", 1, 1)
@@ -146,7 +146,7 @@ def release(
 
 def plan(spec: Spec, *, scheduler: str | Cluster = "processes", progress: Progress = quiet) -> Planned:
     """Return the plan of `spec`, made from public headcounts; nothing is drawn."""
-    with _prepared(spec, scheduler, progress) as (_, directory, region, parts, spec, choice):
+    with _prepared(spec, scheduler, progress) as (_, directory, region, parts, spec, choice, _):
         settings = settings_of(spec, region)
         found = _plan(parts, settings, directory)
     lost = mechanism_of(settings).loss(found, settings)
@@ -165,9 +165,17 @@ def _writing() -> Iterator[None]:
 
 @contextmanager
 def _prepared(
-    spec: Spec, scheduler: str | Cluster, progress: Progress, before_reading: Callable[[], None] = lambda: None
-) -> Iterator[tuple[Client, Path, Region, list[Path], Spec, str]]:
-    """Yield (client, scratch directory, region, collected partitions, spec with its mechanism, why that)."""
+    spec: Spec,
+    scheduler: str | Cluster,
+    progress: Progress,
+    before_reading: Callable[[], None] = lambda: None,
+    *,
+    publishing: bool = False,
+) -> Iterator[tuple[Client, Path, Region, list[Path], Spec, str, list[Path]]]:
+    """Yield (client, scratch directory, region, collected partitions, spec with its mechanism, why that, zones' file).
+
+    The zones are written while a large table keeps one worker busy, if at all.
+    """
     for table in spec.tables:
         if table.vintage != spec.zones.vintage:
             raise VintageError(
@@ -177,7 +185,6 @@ def _prepared(
         progress("zones", 0, 1)
         near = public_inputs(spec, directory)
         region = make_region(read_zones(near.zones))
-        refuse_confidential(near)
         for one in candidates(spec):
             settings_of(one, region)
         known, source = read_prior_table(near, region.zones)
@@ -191,7 +198,9 @@ def _prepared(
             )
         progress("zones", 1, 1)
         before_reading()
-        tables = _read(client, spec, directory, progress)
+        refuse_confidential(near)
+        beside = [client.submit(publish_zones, spec, directory / _REGION, directory, pure=False)] if publishing else []
+        tables = _read(client, spec, directory, progress, beside)
         headcount = np.sum([load(fetch(blocks / HEADCOUNT, directory)) for _, blocks in tables], axis=0)
         workers = int(headcount.sum())
         if workers == 0:
@@ -213,7 +222,8 @@ def _prepared(
             )
             for part in parts
         ]
-        yield client, directory, region, _gather(tasks, "plan", progress), spec, choice
+        found = _gather(tasks, "plan", progress)
+        yield client, directory, region, found, spec, choice, [task.result() for task in beside]
 
 
 @contextmanager
@@ -227,19 +237,22 @@ def _client(scheduler: str | Cluster, directory: Path) -> Iterator[Client]:
                 client.run(forget, directory, on_error="ignore")
 
 
-def _read(client: Client, spec: Spec, directory: Path, progress: Progress) -> list[tuple[Stretch, Path]]:
-    """Return where the blocks of each stretch of all tables lie, several of them read side by side.
+def _read(
+    client: Client, spec: Spec, directory: Path, progress: Progress, beside: Sequence[Future]
+) -> list[tuple[Stretch, Path]]:
+    """Return where the blocks of each stretch of all tables lie, several of them and `beside` worked on side by side.
 
     Where a stretch has a fault, files are read whole, so that what is told does not depend on how they were cut.
     """
 
-    def run(of: int) -> list[tuple[Stretch, Path]]:
+    def run(of: int, beside: Sequence[Future] = ()) -> list[tuple[Stretch, Path]]:
         cut = [Stretch(table, part, of) for table in range(len(spec.tables)) for part in range(of)]
         tasks = [client.submit(tabulate, spec, stretch, directory / _REGION, directory, pure=False) for stretch in cut]
-        return list(zip(cut, _gather(tasks, "read", progress, to_the_end=True), strict=True))
+        found = _gather([*beside, *tasks], "read", progress, to_the_end=True)
+        return list(zip(cut, found[len(beside) :], strict=True))
 
     try:
-        return run(_STRETCHES * max(1, sum(client.nthreads().values())))
+        return run(_STRETCHES * max(1, sum(client.nthreads().values())), beside)
     except (ConfidentialDataError, UnknownZoneError):
         return run(1)
 

@@ -109,6 +109,10 @@ class Seal:
         kept = self._read()["tables"]
         return next((one for one in sorted(datasets) if not set(kept.get(one, ())).isdisjoint(content.tables)), None)
 
+    def datasets(self) -> list[str]:
+        """Return the datasets whose ledgers workers have seen."""
+        return sorted(self._read()["heads"])
+
     def seen(self, dataset: str) -> tuple[int, str] | None:
         """Return where workers last saw the ledger of a dataset end: number of entries and hash of the last.
 

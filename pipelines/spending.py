@@ -107,10 +107,12 @@ def charge_of(spec: Spec) -> Charge:
     privacy = spec.privacy
     rule, delta = promised(spec)
     adjacency = Adjacency.ORIGIN_OR_SEGMENT if spec.segment_columns else Adjacency.ORIGIN
-    part = ("table", privacy.max_jobs_per_worker, Fraction(privacy.epsilon), Fraction(delta))
-    return charge(
-        Kind.RELEASE, [part], adjacency=adjacency, rule=rule.value, max_jobs_per_worker=part[1],
-    )  # fmt: skip
+    jobs, epsilon, failure = privacy.max_jobs_per_worker, Fraction(privacy.epsilon), Fraction(delta)
+    if spec.plan.noise == "gaussian":  # certified for all jobs together: one of them alone may cost more than its share
+        part = ("table, all jobs together", 1, jobs * epsilon, jobs * failure)
+    else:  # jobs at different destinations are losses of their own
+        part = ("table", jobs, epsilon, failure)
+    return charge(Kind.RELEASE, [part], adjacency=adjacency, rule=rule.value, max_jobs_per_worker=jobs)
 
 
 def record(catalog: Catalog, registry: Path, dataset: str, name: str, asked: Charge) -> Account:
@@ -122,6 +124,11 @@ def record(catalog: Catalog, registry: Path, dataset: str, name: str, asked: Cha
         As `Spending`; nothing was recorded then, and nothing may be drawn or shown.
     """
     find_dataset(catalog, dataset)
+    found = read_account(catalog, dataset).losses.get(name)
+    if found is not None and found.drawn:
+        raise LedgerError(
+            f"name ({name}) must be new: a loss was recorded under it already; another needs another name"
+        )
     paying = Spending(catalog, registry, dataset, registered_spec(registry, dataset), asked=asked)
     paying.before_reading(name)
     paying.before_drawing(name)

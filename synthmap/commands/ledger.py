@@ -66,16 +66,20 @@ def verify(
     """Check that the ledger is whole: hashes, order, sums, its end, and what workers have seen of it."""
     from pipelines.seal import Seal, check_goes_on
     from pipelines.settings import worker_settings
+    from synthmap.catalog.ledger import read_account
 
     kept = {} if against is None else _exported(against)
+    if dataset is not None and against is not None and dataset not in kept:
+        raise LedgerError(f"export ({against}) must hold dataset ({dataset}); it has {', '.join(sorted(kept))}")
     seal = Seal(worker_settings(registry=registry).registry)
+    sealed = seal.datasets()
     with opened(store, database) as catalog:
-        if dataset is None and (gone := sorted(set(kept) - set(_known(catalog)))):
-            raise LedgerError(f"the ledger must hold dataset ({gone[0]}), of which {against} was exported; it was cut")
+        if dataset is not None and dataset not in sealed:
+            _accounts(catalog, dataset)  # an error if there is none
         accounts = []
-        for id in _known(catalog) if dataset is None else [dataset]:
+        for id in sorted({*_known(catalog), *sealed, *kept}) if dataset is None else [dataset]:
             seen = seal.seen(id)
-            accounts += _accounts(catalog, id)
+            accounts.append(read_account(catalog, id))
             check_goes_on(accounts[-1], seen)
     for account in accounts:
         hashes = kept.get(account.dataset, [])
@@ -83,8 +87,15 @@ def verify(
             raise LedgerError(
                 f"the ledger of dataset ({account.dataset}) must go on from {against}; it was written anew"
             )
-    heads = [{"dataset": one.dataset, "entries": len(one.entries), "head": one.head} for one in accounts]
-    lines = [f"{one['dataset']}: whole, {one['entries']} entries, ends with {one['head']}" for one in heads]
+    heads = [
+        {"dataset": one.dataset, "entries": len(one.entries), "head": one.head, "sealed": one.dataset in sealed}
+        for one in accounts
+    ]
+    lines = [
+        f"{one['dataset']}: whole, {one['entries']} entries, ends with {one['head']}"
+        + ("" if one["sealed"] else "; no worker of this registry has seen it, so only its own hashes were checked")
+        for one in heads
+    ]
     show({"verified": True, "datasets": heads}, as_json, "\n".join(lines) or "no ledger")
 
 
@@ -167,6 +178,7 @@ def paid(spec: "Spec", dataset: str, database: str, registry: Path | None, **opt
 def _loss(kind: str, times: int, jobs: int, epsilon: float, delta: float, segments: bool) -> "Charge":
     """Return a loss that was proved elsewhere; figures count as they were typed."""
     from synthmap.catalog.entries import SPENDING, Adjacency, Kind, as_typed, charge
+    from synthmap.privacy.composition import group
 
     if kind not in SPENDING:
         raise ConfigurationError(f"kind ({kind}) must be one of {', '.join(SPENDING)}")
@@ -175,8 +187,10 @@ def _loss(kind: str, times: int, jobs: int, epsilon: float, delta: float, segmen
             raise ConfigurationError(f"{figure} ({value:g}) must be at least 0 and at most {most:g}")
     adjacency = Adjacency.ORIGIN_OR_SEGMENT if segments else Adjacency.ORIGIN
     rule = "pure" if delta == 0 else "dp"
-    parts = [("table", times * jobs, as_typed(epsilon), as_typed(delta))]
-    return charge(Kind(kind), parts, adjacency=adjacency, rule=rule, max_jobs_per_worker=jobs)
+    one = as_typed(epsilon), as_typed(delta)
+    answer = Kind(kind) in (Kind.QUERY, Kind.METRICS)  # it may hold all jobs of a person; in a table they lie apart
+    together = group(*one, jobs) if answer else (jobs * one[0], jobs * one[1])
+    return charge(Kind(kind), [("table", times, *together)], adjacency=adjacency, rule=rule, max_jobs_per_worker=jobs)
 
 
 def _known(catalog: "Catalog") -> list[str]:
@@ -232,6 +246,8 @@ def _exported(path: Path) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     try:
         lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+        if len(lines) == 1 and "entries" in lines[0]:
+            lines = lines[0]["entries"]  # of `export --json`
         texts = [json.dumps(line["entry"], sort_keys=True, separators=(",", ":")) for line in lines]
         stated = [line["hash"] for line in lines]
     except (OSError, ValueError, KeyError, TypeError):
@@ -242,4 +258,6 @@ def _exported(path: Path) -> dict[str, list[str]]:
         if hash != hash_of(text) or body.previous != (hashes[-1] if hashes else GENESIS):
             raise LedgerError(f"line {number} of {path} must be as it was written; the export was damaged")
         hashes.append(hash)
+    if not found:
+        raise LedgerError(f"export ({path}) must hold at least one entry")
     return found

@@ -162,3 +162,24 @@ def jobs(epsilon: float, delta: float, max_jobs_per_worker: int) -> tuple[float,
     _checked("delta", [delta], 1.0)
     total = round_up(times * Fraction(float(epsilon)))
     return total, min(1.0, round_up(times * Fraction(float(delta))))
+
+
+def group(epsilon: Fraction, delta: Fraction, size: int) -> tuple[Fraction, Fraction]:
+    """Return (ε, δ) of a person whose `size` rows may all be in one answer.
+
+    **Guarantee** (adjacency: up to `size` rows change): (size·ε, δ·Σ e^(iε), i < size)-DP by group privacy of an answer
+    that is (ε, δ)-DP for one row; δ rounded up, at most 1. The change is one loss, not several: no rule for
+    compositions makes it less.
+
+    Examples
+    --------
+    >>> group(Fraction(1, 2), Fraction(0), 3)
+    (Fraction(3, 2), Fraction(0, 1))
+    """
+    total = Fraction(0)
+    for row in range(size if delta else 0):
+        if row * epsilon > 700:  # e^(row·ε) passes every float, and δ has long been 1
+            return size * epsilon, Fraction(1)
+        power = 1.0 if row == 0 else math.exp(round_up(row * epsilon)) * _UP
+        total += delta * Fraction(power)
+    return size * epsilon, min(Fraction(1), total)

@@ -19,7 +19,7 @@ from synthmap.release.manifest import MANIFEST, Manifest
 from synthmap.release.verify import sha256, verify_files
 
 RECENT = 4  # releases whose zones are kept in memory
-_CREATED = re.compile(r"-(\d{8}T\d{6})Z-[0-9a-f]{8}$")  # in a release's id
+_CREATED = re.compile(r"-(\d{8}T\d{6})Z-[0-9a-f]{8,16}$")  # in a release's id
 
 Stamp = tuple[int, int, int]
 

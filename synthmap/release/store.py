@@ -28,8 +28,8 @@ _GONE = ".gone"
 
 
 def new_release_id(name: str) -> str:
-    """Return an id that no other release has: name, time (UTC) and 32 random bits."""
-    return f"{name}-{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{secrets.token_hex(4)}"
+    """Return an id that no other release has: name, time (UTC) and 64 random bits: no hash of it can be guessed."""
+    return f"{name}-{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{secrets.token_hex(8)}"
 
 
 @contextmanager

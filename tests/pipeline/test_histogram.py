@@ -110,6 +110,7 @@ def test_gaussian_noise_is_promised_for_all_jobs_together_and_certified_again(re
     assert promise(spec) == privacy.dp
     asked = charge_of(spec)
     assert (asked.rule, float(Fraction(asked.epsilon)), float(Fraction(asked.delta))) == ("adp", 4.0, 8e-6)
+    assert [part.times for part in asked.parts] == [1]  # one loss: no rule for several makes it less
     opened = ReleaseStore(found.path.parent).open(found.release)
     largest = opened.collect(opened.plan.sort("headcount", descending=True).head(1))["destination"][0]
     assert destination_utility(opened, largest).noise_sd == pytest.approx(sds[0])

@@ -101,7 +101,7 @@ def test_it_is_paid_for_by_person_and_published_beside_the_release(site):
     loss = account.losses[f"{NAME}.metrics"]
     assert kinds(site) == PAID
     assert (loss.charge.kind, loss.charge.rule, loss.charge.max_jobs_per_worker) == ("metrics", "pure", 2)
-    assert [(part.times, Fraction(part.epsilon)) for part in loss.charge.parts] == [(2, Fraction(1, 3))] * 3
+    assert [(part.times, Fraction(part.epsilon)) for part in loss.charge.parts] == [(1, Fraction(2, 3))] * 3
     assert account.spent[0] == 2 * 3 + 2 * 1
     assert found.epsilon == 2
     told = json.loads(metrics_path(site.store, NAME).read_text())

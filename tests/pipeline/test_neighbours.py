@@ -30,7 +30,7 @@ CREATED = re.compile(r'"created": ?"[^"]*"')
 def scrubbed(text, spec):
     """Return a log or manifest without the run's directory, id, time and hashes."""
     text = text.replace(str(spec.parent), "DIR")
-    text = re.sub(r"demo-\d{8}T\d{6}Z-[0-9a-f]{8}", "ID", text)
+    text = re.sub(r"demo-\d{8}T\d{6}Z-[0-9a-f]{16}", "ID", text)
     text = re.sub(r'"created": "[^"]*"|"sha256": "\w{64}"|"bytes": \d+|"seconds": [\d.]+|\d:\d\d:\d\d', "…", text)
     return re.sub(r"\d{4}-\d\d-\d\d(T[\d:+]+)?", "…", text)
 

@@ -209,6 +209,15 @@ def test_without_a_budget_no_table_is_looked_at(make_site, spec, own_table):
         pay(site, spec, "r1")
 
 
+def test_nor_for_a_comparison_with_the_table_of_the_prior(make_site, spec, own_table, region):
+    site = make_site(None)
+    own_table.unlink()
+    table = {"path": region / "od.parquet", "origin": "origin", "destination": "destination", "vintage": "demo-1"}
+    prior = spec.prior.model_validate({"table": table})
+    with pytest.raises(BudgetMissingError):
+        pay(site, spec, "r1", prior=prior)
+
+
 class TestSeal:
     def test_marks_tell_files_apart_and_nothing_without_the_key(self, spec, own_table, tmp_path):
         one, other = Seal(tmp_path / "a" / "registry.toml"), Seal(tmp_path / "b" / "registry.toml")

@@ -20,7 +20,7 @@ def test_a_job_is_accepted_with_its_release_fixed(ready):
         ready, "release", {"dataset": "ri-2019", "epsilon": 2, "title": "<b>Île</b> 'n' \"co\" 東京"}, owner="k"
     )
     assert job.state == State.ACCEPTED
-    assert re.fullmatch(r"ri-2019-\d{8}T\d{6}Z-[0-9a-f]{8}", job.release)
+    assert re.fullmatch(r"ri-2019-\d{8}T\d{6}Z-[0-9a-f]{16}", job.release)
     assert (job.percent, job.result, job.started, job.finished, job.owner) == (0, None, None, None, "k")
     assert job.created.utcoffset().total_seconds() == 0
     assert find_job(ready, job.id) == job

@@ -1,6 +1,7 @@
 """`synthmap ledger` and `synthmap release --dataset`."""
 
 import json
+import math
 import sqlite3
 
 import polars as pl
@@ -55,8 +56,15 @@ def test_a_release_is_paid_for_shown_verified_and_exported(region, one_object, o
     assert [json.loads(line)["hash"] for line in text.splitlines()] == [one["hash"] for one in found["entries"]]
     for kept in ("early.jsonl", "late.jsonl"):
         verified = one_object("ledger", "verify", f"--against={kept}")
-        assert verified == {"verified": True, "datasets": [{"dataset": "ri", "entries": 3, "head": found["head"]}]}
-    assert len(one_object("ledger", "export")["entries"]) == 3
+        told = {"dataset": "ri", "entries": 3, "head": found["head"], "sealed": True}
+        assert verified == {"verified": True, "datasets": [told]}
+    (tmp_path / "object.json").write_text(json.dumps(one_object("ledger", "export")))
+    assert one_object("ledger", "verify", "ri", "--against=object.json")["verified"]
+    (tmp_path / "nothing.jsonl").write_text("")
+    assert "at least one entry" in one_line("ledger", "verify", "--against=nothing.jsonl")
+    (other,) = one_object("ledger", "verify", "--registry=other.toml")["datasets"]
+    assert not other["sealed"]
+    assert "only its own hashes" in synthmap("ledger", "verify", "--registry=other.toml")[1]
     assert "nothing was drawn yet" in one_line("ledger", "refund", "ri", made["release"])
 
     with sqlite3.connect(STORE) as connection:  # written anew as a whole: only what was kept elsewhere can tell
@@ -94,6 +102,25 @@ def test_a_failure_before_the_drawing_is_refunded_and_changed_zones_may_then_be_
     assert found["spent"]["epsilon"] == 0
     (own / "zones.parquet").write_bytes(good)
     assert one_object(*release(own))["dataset"] == "ri"
+
+
+def test_a_ledger_that_was_wiped_is_found(region, one_object, one_line):
+    one_object("ledger", "budget", "ri", "--epsilon=4", "--delta=1e-6")
+    one_object("ledger", "record", "ri", "q", "--epsilon=0.5")
+    with sqlite3.connect(STORE) as connection:
+        for table in ("ledger", "ledger_heads", "datasets"):
+            connection.execute(f"delete from {table}")  # noqa: S608
+    for words in ([], ["ri"]):
+        assert "must go on from entry 3" in one_line("ledger", "verify", *words)
+
+
+def test_answers_to_several_jobs_of_a_person_are_losses_of_a_group(region, one_object):
+    one_object("ledger", "budget", "ri", "--epsilon=9", "--delta=1e-2")
+    words = ("--epsilon=0.5", "--delta=1e-6", "--times=2", "--max-jobs-per-worker=3")
+    spent = one_object("ledger", "record", "ri", "q", *words)["spent"]
+    assert (spent["epsilon"], spent["delta"]) == (3, pytest.approx(2e-6 * (1 + math.exp(0.5) + math.exp(1)), rel=1e-9))
+    spent = one_object("ledger", "record", "ri", "i", "--kind=implicates", *words)["spent"]
+    assert spent["epsilon"] == 6
 
 
 def elsewhere(region, tmp_path):
@@ -138,8 +165,10 @@ def test_what_others_incur_is_recorded_and_refused_beyond_the_budget(region, one
     assert [(one["kind"], one["name"]) for one in found["entries"]] == [
         ("budget", ""), ("implicates", "implicates-1"), ("drawing", "implicates-1")]  # fmt: skip
     assert (found["spent"]["epsilon"], found["left"]["epsilon"]) == (1.5, 0.5)
-    again = one_object("ledger", "record", "ri", "implicates-1", "--kind=implicates", "--epsilon=0.3", "--times=5")
-    assert again["head"] == found["head"]
+    for epsilon in ("0.3", "0.1"):  # a second answer under the name of the first would be free
+        words = ("record", "ri", "implicates-1", "--kind=implicates", f"--epsilon={epsilon}", "--times=5")
+        assert "another needs another name" in one_line("ledger", *words)
+    assert one_object("ledger", "show")["datasets"] == [found]
     assert "another name" in one_line("ledger", "record", "ri", "implicates-1", "--epsilon=0.1")
     assert "at most what is left" in one_line("ledger", "record", "ri", "q", "--epsilon=0.4", "--times=2")
     assert "nothing was drawn yet" in one_line("ledger", "refund", "ri", "implicates-1")

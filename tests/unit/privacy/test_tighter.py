@@ -6,6 +6,7 @@ from math import comb, exp
 
 import pytest
 
+from synthmap.privacy.gaussian import gaussian_delta, minimum_gaussian
 from synthmap.privacy.tighter import tighter_epsilon
 
 LIBRARY = "dp-accounting is not installed: pip install 'synthmap[accounting]'"
@@ -56,3 +57,14 @@ def test_where_it_cannot_be_had_there_is_none(losses, delta):
 def test_without_the_library_there_is_none(monkeypatch):
     monkeypatch.setitem(sys.modules, "dp_accounting.pld.privacy_loss_distribution", None)
     assert tighter_epsilon(MANY, DELTA) is None
+
+
+@pytest.mark.parametrize(("jobs", "epsilon", "delta", "total"), [(50, 0.02, 1e-7, 1e-4), (30, 0.05, 1e-6, 1e-3)])
+def test_gaussian_noise_for_all_jobs_together_is_one_loss_a_release_and_not_one_a_job(jobs, epsilon, delta, total):
+    pytest.importorskip("dp_accounting", reason=LIBRARY)
+    units = minimum_gaussian(epsilon, delta, jobs).units
+    one = Fraction(epsilon), Fraction(delta)
+    for parts, holds in (((jobs * one[0], jobs * one[1], 10), True), ((*one, 10 * jobs), False)):
+        found = tighter_epsilon([parts], Fraction(total))
+        at = 10 * jobs * epsilon if found is None else found[0]
+        assert (gaussian_delta(units, at, jobs=10 * jobs) <= total) is holds

@@ -42,7 +42,7 @@ def finished(store, name):
 def test_ids_start_with_the_name_and_never_repeat():
     ids = {new_release_id("a.b") for _ in range(1000)}
     assert len(ids) == 1000
-    assert all(re.fullmatch(r"a\.b-\d{8}T\d{6}Z-[0-9a-f]{8}", one) for one in ids)
+    assert all(re.fullmatch(r"a\.b-\d{8}T\d{6}Z-[0-9a-f]{16}", one) for one in ids)
 
 
 def test_a_published_release_is_alone_and_read_only(tmp_path):
