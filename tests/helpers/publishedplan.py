@@ -26,6 +26,7 @@ def published_plan(destination: Sequence[int], headcount: Sequence[int], **chang
         "noise_units": 0,
         "group_noise_units": 0,
         "gaussian_units": 0,
+        "common_part": np.nan,
     }
     columns = {name: np.broadcast_to(np.asarray(value), n.shape).copy() for name, value in (usual | changes).items()}
     return PublishedPlan(destination=np.array(destination, np.int32), headcount=n, **columns)
