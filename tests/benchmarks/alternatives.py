@@ -25,6 +25,11 @@ inf-tda                          3.199 .246  2.265 .363  1.562 .492  1.021 .631
 stability histogram (OpenDP)     8.985 .372  8.942 .373  8.824 .377  8.096 .404
 geometric by zone                11.15 .275  11.56 .324  12.51 .360  11.97 .459
 geometric, n(d) largest zones    at ε = 4, 1 draw: 12.37 .362
+ICDE 2008, a cell a tract (2)    7.872 .414  6.311 .474  3.277 .576  1.058 .692
+ICDE 2008, 100 cells (2 draws)   6.96  –     4.818 .454  2.524 .536  1.653 .576
+prior alone 3.546; no privacy, resampled (2 draws) 0.768 .779
+tract to tract: planned .749 .783 .823 .858; tract cells .622 .687 .796 .861; geometric .735 .815 .876 .964;
+ICDE .623 .684 .780 .860, with 100 cells .474 .605 .730 .777; prior .701; no privacy .900
 (the histogram with tracts; its likeliest reading with 32 groups and strength_inside 240)
 
 Made-up region, tract to tract, all in one run: what the histogram is compared with
@@ -43,7 +48,8 @@ histogram, means                 0.043 .961  0.022 .980  0.011 .993  0.003 .999
 geometric (OpenDP)               0.049 .958  0.026 .980  0.014 .993  0.004 .999
 stability histogram (OpenDP)     0.286 .897  0.175 .934  0.094 .962  0.026 .990
 inf-tda                          0.157 .843  0.083 .908  0.064 .947  0.057 .971
-ICDE 2008                        1.162 .751, the same at every ε
+ICDE 2008, a cell a zone (3)     1.517 .815  0.611 .888  0.151 .910  0.094 .913
+Laplace (OpenDP, 3 draws)        0.047 .957  0.023 .978  0.013 .990  0.006 .997
 prior alone 1.162 .740; no privacy, resampled 0.064 .937
 
 District of Columbia 2023, tract to zone (the histogram with tracts)
@@ -52,7 +58,9 @@ histogram, means                 0.296 .629  0.226 .729  0.148 .853  0.071 .971
 histogram, likeliest             0.357 .633  0.261 .744  0.174 .867  0.072 .974
 tract cells, one α               0.766 .533  0.601 .582  0.345 .651  0.229 .704
 geometric by tract (OpenDP)      0.501 .599  0.403 .735  0.308 .862  0.100 .972
-ICDE 2008                        0.540 .494, the same at every ε
+ICDE 2008, a cell a tract (3)    0.762 .532  0.605 .575  0.385 .631  0.227 .703
+Laplace by tract (OpenDP, 3)     0.442 .599  0.316 .730  0.207 .846
+(100 distance cells are refused in Leeds and the District: fewer than the units of the coarsest level would be one)
 """
 
 import argparse

@@ -5,11 +5,11 @@ zone to zone), mean ± standard deviation over draws; `predicted` is the plan's 
 public figures (`expected_mae_km` of `predicted_km`). Default prior, δ = 1e-5, everything included, rule pdp.
 
 Seen (5 draws each; ``--fixed`` looks for the best number of prior-mass cells *afterwards*, in the confidential table;
-its rows are of an earlier run, with a finer prior):
+on Rhode Island from ε = 1 on that row is of an earlier run, with a finer prior):
 
 Rhode Island 2019 main       ε = 0.5          1          2          4        8.6         10
 planned, km                2.874±.006 2.342±.018 1.643±.011 1.164±.011 1.041±.007 1.049±.019
-best fixed cells, km       2.746±.015 2.342±.006 1.797±.012 1.240±.012 1.041±.015 1.036±.009
+best fixed cells, km       2.737±.012 2.342±.006 1.797±.012 1.240±.012 1.041±.015 1.036±.009
 tract cells, km            8.579      7.878      6.283      3.165      1.060      1.052
 planned, common part       0.723      0.749      0.783      0.823      0.858      0.860
 predicted, km              2.37       1.87       1.33       1.02       0.95       0.95
@@ -17,7 +17,7 @@ prior alone 3.546 km (predicted 3.05), common part 0.701; the urn alone, without
 
 District of Columbia 2023
 planned, km                0.447±.006 0.364±.005 0.287±.007 0.243±.002 0.230±.004 0.227±.003
-best fixed cells, km       0.476±.003 0.370±.005 0.288±.004 0.249±.004 0.233±.005 0.227±.002
+best fixed cells, km       0.475±.003 0.368±.003 0.289±.004 0.253±.002 0.229±.003 0.227±.001
 tract cells, km            0.840      0.766      0.603      0.348      0.232      0.229
 planned, common part       0.648      0.666      0.697      0.758      0.860      0.862
 predicted, km              0.65       0.49       0.34       0.25       0.23       0.23
@@ -25,7 +25,7 @@ prior alone 0.541 km (predicted 0.88), common part 0.631; the urn alone 0.224±.
 
 Leeds 2011
 planned, km                0.785±.006 0.477±.007 0.199±.008 0.101±.009 0.088±.005 0.086±.007
-best fixed cells, km       0.780±.004 0.467±.006 0.184±.009 0.100±.009 0.094±.009 0.088±.011
+best fixed cells, km       0.819±.003 0.474±.004 0.228±.014 0.117±.010 0.084±.006 0.087±.011
 zone cells, km             2.239      1.533      0.611      0.122      0.087      0.086
 planned, common part       0.787      0.841      0.892      0.909      0.911      0.913
 predicted, km              0.72       0.37       0.15       0.08       0.08       0.08
