@@ -209,9 +209,8 @@ def test_without_a_budget_no_table_is_looked_at(make_site, spec, own_table):
         pay(site, spec, "r1")
 
 
-def test_nor_for_a_comparison_with_the_table_of_the_prior(make_site, spec, own_table, region):
-    site = make_site(None)
-    own_table.unlink()
+def test_nor_for_a_comparison_with_the_table_of_the_prior(make_site, spec, region):
+    site = make_site(None)  # a prior that is the confidential table would be refused, had they been compared
     table = {"path": region / "od.parquet", "origin": "origin", "destination": "destination", "vintage": "demo-1"}
     prior = spec.prior.model_validate({"table": table})
     with pytest.raises(BudgetMissingError):
