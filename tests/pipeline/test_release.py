@@ -241,7 +241,7 @@ def test_a_table_with_one_row_a_worker_gives_the_same_totals(make_spec, tmp_path
         ({"zones": {"vintage": "demo-2"}}, VintageError, "vintage"),
         ({"segments": ["SA01", "SA02"]}, ConfidentialDataError, "sum"),
         ({"segments": ["SA01", "SA01"]}, ConfigurationError, "different"),
-        ({"segments": ["count"]}, ConfigurationError, "different"),
+        ({"segments": ["count"]}, ConfigurationError, "names of their own"),
         ({"segments": "SE"}, ConfidentialDataError, "SE01"),
     ],
 )

@@ -96,10 +96,12 @@ def test_analyses_files_and_statement_that_are_opened_early_come_with_the_releas
     page.goto(f"{live_server}/map")
     for title in ("Analyses", "Privacy statement", "Downloads"):
         unfold(page, title)
-    assert page.get_by_text("There is no release yet.").count() == 3
+    none_yet = page.get_by_text("There is no release yet.")
+    none_yet.nth(2).wait_for()
+    assert none_yet.count() == 3
     held[0].continue_()
     page.get_by_label("Analysis", exact=True).wait_for()
     page.wait_for_selector(".statement")
     assert get(page, "/releases")["releases"]
-    assert page.get_by_role("link", name="plan.parquet").count() == 1
+    page.get_by_role("link", name="plan.parquet").wait_for()  # one, or this fails
     settle(page)
