@@ -1,9 +1,9 @@
 """The plan of Dirichlet resampling: for each destination its cells, α and keep probability, all from public data."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -122,9 +122,12 @@ def _best(
     """Return for each destination the candidate of at most `most` cells that is predicted to err least."""
     found = survey(region.tree, model, region.points(destination), destination, asked, finest, most)
     distinct, inverse = np.unique(headcount[:, None] * _TO_CELLS + found.cells, return_inverse=True)
-    calibrated = [_calibrate(settings, *divmod(pair, _TO_CELLS)) for pair in distinct.tolist()]
+    calibrate = _calibrator(settings)
+    calibrated = [calibrate(*divmod(pair, _TO_CELLS)) for pair in distinct.tolist()]
+    numerator = np.array([calibration.alpha.numerator for calibration, _ in calibrated], np.int64)
+    denominator = np.array([calibration.alpha.denominator for calibration, _ in calibrated], np.int64)
     inverse = inverse.reshape(found.cells.shape)
-    alpha = np.array([float(calibration.alpha) for calibration, _ in calibrated])[inverse]
+    alpha = (numerator / denominator)[inverse]
     errors = predicted_errors(headcount, alpha * found.cells * float(settings.segments), found)
     choice = errors.argmin(axis=1)
     chosen = (np.arange(destination.size), choice)
@@ -136,8 +139,8 @@ def _best(
         synthetic_size=headcount.astype(np.int64),
         cells_asked=asked[choice],
         cells=found.cells[chosen],
-        alpha_numerator=np.array([c.alpha.numerator for c in calibrations], np.int64)[pick],
-        alpha_denominator=np.array([c.alpha.denominator for c in calibrations], np.int64)[pick],
+        alpha_numerator=numerator[pick],
+        alpha_denominator=denominator[pick],
         keep_units=np.array([units for _, units in calibrated], np.int64)[pick],
         epsilon=np.array([c.epsilon_total for c in calibrations])[pick],
         epsilon_dropping=np.array([c.epsilon_dropping for c in calibrations])[pick],
@@ -176,9 +179,10 @@ def _most(
     ladder = np.unique(asked)
     distinct, inverse = np.unique(headcount, return_inverse=True)
     most = np.full(distinct.size, ladder[0])
+    calibrate = _calibrator(settings)
     for place, n in enumerate(distinct.tolist()):
         for cells in ladder[(ladder > ladder[0]) & (ladder <= limit)].tolist():
-            mass = float(_calibrate(settings, n, cells)[0].alpha) * cells * settings.segments
+            mass = float(calibrate(n, cells)[0].alpha) * cells * settings.segments
             if mass / (mass + n) > _HEAVIEST_PRIOR_SHARE:
                 break
             most[place] = cells
@@ -194,7 +198,12 @@ def _keeps(wanted: float) -> Iterator[int]:
     yield KEEP_UNITS
 
 
-@lru_cache(maxsize=400_000)
+@lru_cache(maxsize=2)
+def _calibrator(settings: PlanSettings) -> Callable[[int, int], tuple[Calibration, int]]:
+    """Return `_calibrate` for some settings, which remembers what it has done; they are looked up once a plan."""
+    return lru_cache(maxsize=400_000)(partial(_calibrate, settings))
+
+
 def _calibrate(settings: PlanSettings, headcount: int, cells: int) -> tuple[Calibration, int]:
     """Return the noise for one destination and its keep probability in 1/2^16.
 

@@ -84,7 +84,7 @@ def test_planning_opens_nothing_and_does_the_same_work_for_both(neighbours, monk
     def spy(*given):
         place = specs[len(found) % 2].parent
         confidential = [place / "od.parquet", *(place / "scratch").rglob("*.npy")]
-        synthmap.mechanism.dirichlet_plan._calibrate.cache_clear()  # what the other run left there, too
+        synthmap.mechanism.dirichlet_plan._calibrator.cache_clear()  # what the other run left there, too
         with taken_away(confidential):
             made(*given)  # compiled, imported and remembered
             with watched() as (calls, opens):
