@@ -4,6 +4,7 @@ import importlib.metadata
 import platform
 from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -118,10 +119,16 @@ def describe(
             synthmap=synthmap.__version__,
             source=SOURCES,
             python=platform.python_version(),
-            packages={name: importlib.metadata.version(name) for name in _PACKAGES},
+            packages=_versions(),
         ),
         files=files,
     )
+
+
+@cache
+def _versions() -> dict[str, str]:
+    """Return the versions of the packages that shape a release."""
+    return {name: importlib.metadata.version(name) for name in _PACKAGES}
 
 
 def _warning(private: bool, source: statement_of.PriorSource | None) -> str | None:

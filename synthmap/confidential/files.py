@@ -18,7 +18,7 @@ from synthmap.geography.zones import Zones
 from synthmap.spec import TableSpec
 
 BLOCK_BYTES = 1 << 24
-_PARSED_BYTES = 1 << 20  # of CSV at a time: unpacking goes on beside parsing, which takes half as long again with 2^24
+PARSED_BYTES = 1 << 20  # of CSV at a time: unpacking goes on beside parsing, which takes half as long again with 2^24
 BLOCK_ROWS = 1 << 19
 HEADER_BYTES = 1 << 20
 
@@ -116,7 +116,7 @@ def _csv_blocks(table: TableSpec, columns: list[str]) -> Iterator[pa.RecordBatch
         _stream(table) as stream,
         pacsv.open_csv(
             stream,
-            read_options=pacsv.ReadOptions(block_size=_PARSED_BYTES),
+            read_options=pacsv.ReadOptions(block_size=PARSED_BYTES),
             parse_options=pacsv.ParseOptions(delimiter=table.separator),
             convert_options=convert,
         ) as reader,

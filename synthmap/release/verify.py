@@ -12,6 +12,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
 from synthmap.errors import ReleaseCorruptError
 from synthmap.geography.zones import ELSEWHERE
@@ -141,55 +142,52 @@ def _need(manifest: Manifest) -> Callable[[object, str], None]:
     return need
 
 
-def _check_part(path: Path, name: str, manifest: Manifest, origins: pl.Series) -> tuple[int, pa.Table]:
+def _check_part(path: Path, name: str, manifest: Manifest, known: pl.Series) -> tuple[int, pa.Table]:
     """Raise unless one part of the table keeps its rules; return its rows, and workers by destination in its order.
 
-    `origins` are the ids of all zones, sorted.
+    `known` are the ids of all origins, sorted.
     """
     need = _need(manifest)
-    table = pq.read_table(path, use_threads=False)
     schema = pa.schema(
         [("origin", pa.string()), ("destination", pa.string())]
         + [(column, pa.int64()) for column in ("count", *manifest.segments)]
         + [(column, pa.int32()) for column in ("low", "high") if manifest.plan.interval is not None]
     )
     columns = ", ".join(f"{field.name} ({field.type})" for field in schema)
-    need(table.schema.equals(schema), f"{name} must have the columns {columns}")
+    need(pq.read_schema(path).equals(schema), f"{name} must have the columns {columns}")
+    table = pq.read_table(path, use_threads=False, read_dictionary=["origin", "destination"])
     need(not any(column.null_count for column in table.columns), f"{name}: no value may be missing")
-    if table.num_rows == 0:
-        return 0, _totals(table)
     count = table["count"].to_numpy()
     need((count > 0).all(), f"{name}: every count must be above 0")
     if manifest.segments:
         segments = [table[segment].to_numpy() for segment in manifest.segments]
         need(np.array_equal(np.sum(segments, axis=0), count), f"{name}: segments must sum to count")
-        need(min(int(s.min()) for s in segments) >= 0, f"{name}: every segment must be at least 0")
+        need(all((segment >= 0).all() for segment in segments), f"{name}: every segment must be at least 0")
     if manifest.plan.interval is not None:
         low, count, high = (table[column].to_numpy() for column in ("low", "count", "high"))
         inside = (low >= 0).all() and (low <= count).all() and (count <= high).all()
         need(inside, f"{name}: low must be at least 0 and count lie between low and high")
-    need(_all_in(table["origin"], origins), f"{name}: every origin must be a zone")
-    need(_all_in(table["destination"], origins), f"{name}: every destination must be a zone")
-    rising = _increasing(table["destination"].combine_chunks(), table["origin"].combine_chunks())
-    need(rising, f"{name}: rows must be sorted by destination and origin, each pair once")
-    return table.num_rows, _totals(table)
+    origin, destination = (_places(table[column], known) for column in ("origin", "destination"))
+    need((origin >= 0).all(), f"{name}: every origin must be a zone")
+    need((destination >= 0).all(), f"{name}: every destination must be a zone")
+    onward = np.diff(destination)
+    rising = (onward > 0) | ((onward == 0) & (np.diff(origin) > 0))
+    need(rising.all(), f"{name}: rows must be sorted by destination and origin, each pair once")
+    start = np.flatnonzero(np.diff(destination, prepend=-1))
+    workers = np.add.reduceat(count, start) if start.size else np.empty(0, np.int64)
+    ids = known.gather(destination[start]).to_arrow().cast(pa.string())
+    return table.num_rows, pa.table({"destination": ids, "synthetic_size": workers})
 
 
-def _totals(table: pa.Table) -> pa.Table:
-    """Return each destination's synthetic workers in a part, which is sorted."""
-    destination = table["destination"].combine_chunks()
-    first = np.ones(table.num_rows, np.bool_)
-    first[1:] = pc.not_equal(destination[1:], destination[:-1]).to_numpy(zero_copy_only=False)
-    start = np.flatnonzero(first)
-    workers = np.add.reduceat(table["count"].to_numpy(), start) if start.size else np.empty(0, np.int64)
-    return pa.table({"destination": destination.take(pa.array(start)), "synthetic_size": workers})
-
-
-def _all_in(ids: pa.ChunkedArray, known: pl.Series) -> bool:
-    """Return whether all `ids` occur in `known`, which is sorted and not empty."""
-    distinct = pl.Series(pc.unique(ids), dtype=pl.String).sort()
-    place = np.minimum(known.search_sorted(distinct).to_numpy(), len(known) - 1)
-    return bool((known.gather(place) == distinct).all())
+def _places(ids: pa.ChunkedArray, known: pl.Series) -> NDArray[np.int64]:
+    """Return the place of each of `ids`, dictionary-encoded, among `known`, sorted; −1 where it is none of them."""
+    coded = ids.unify_dictionaries().combine_chunks()
+    coded = coded.chunk(0) if isinstance(coded, pa.ChunkedArray) else coded
+    distinct = pl.Series(coded.dictionary, dtype=pl.String)
+    place = np.minimum(known.search_sorted(distinct).to_numpy(), len(known) - 1).astype(np.int64)
+    place[(known.gather(place) != distinct).to_numpy()] = -1
+    found: NDArray[np.int64] = place[coded.indices.to_numpy()]
+    return found
 
 
 def _check_promise(manifest: Manifest, plan: pa.Table) -> None:
@@ -220,13 +218,3 @@ def _check_gaussian(manifest: Manifest, plan: pa.Table) -> None:
     if plan["delta"].to_numpy().any():  # else nothing is told by any noisy count
         together = gaussian_delta(units[0], privacy.dp.epsilon, privacy.max_jobs_per_worker)
         need(privacy.dp.delta * (1.0 + 1e-6) >= together, "the promise must cover the plan")
-
-
-def _increasing(destination: pa.Array, origin: pa.Array) -> bool:
-    """Return whether the pairs are strictly increasing."""
-    if len(destination) < 2:
-        return True
-    later: Callable[[pa.Array], pa.Array] = lambda a: pc.greater(a[1:], a[:-1])  # noqa: E731
-    same = pc.equal(destination[1:], destination[:-1])
-    good = pc.or_(later(destination), pc.and_(same, later(origin)))
-    return bool(pc.all(good).as_py())

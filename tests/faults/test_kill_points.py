@@ -13,7 +13,7 @@ from invariants import finished_once, left, published, spent_on
 from waiting import wait_for
 
 CHUNKS = 10  # spread over the processes that run the tests
-# what is asserted here and in test_kill_commands.py adds up to more than 200 deaths, without those over PostgreSQL, too:
+# what is asserted here and in test_kill_commands.py adds up to more than 200 deaths, even without PostgreSQL:
 # 120 + 26 + 20 + 8, and 30
 
 

@@ -118,8 +118,10 @@ def test_one_row_a_worker(zones: Zones, write: Write) -> None:
 def test_blocks_make_no_difference(zones: Zones, write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
     path = write("d,o,n\n" + "".join(f"01,02,{i}\n02,E3,{i}\n" for i in range(1, 500)))
     whole = rows(long(path), zones)
-    monkeypatch.setattr(files, "BLOCK_BYTES", 256)
+    monkeypatch.setattr(files, "PARSED_BYTES", 256)
     table = long(path)
+    assert len(list(read_table(table, zones, segments=(), outside="refuse"))) == 1  # small ones are put together
+    monkeypatch.setattr(files, "BLOCK_BYTES", 1024)
     assert len(list(read_table(table, zones, segments=(), outside="refuse"))) > 10
     assert rows(table, zones) == whole
 
@@ -162,6 +164,7 @@ def test_unknown_in_both_columns_is_one_error(zones: Zones, write: Write) -> Non
 
 def test_unknown_ids_are_counted_over_all_blocks(zones: Zones, write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(files, "BLOCK_BYTES", 256)
+    monkeypatch.setattr(files, "PARSED_BYTES", 256)
     table = long(write("d,o,n\n" + "".join(f"01,x{i % 300:03},987654\n" for i in range(900))))
     phrases = ("300 distinct", "'x000'", "'x009', …")
     assert "'x010'" not in refusal(table, zones, *phrases, kind=UnknownZoneError)

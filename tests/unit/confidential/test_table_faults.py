@@ -246,6 +246,7 @@ def test_unreadable(zones: Zones, write: Write, monkeypatch: pytest.MonkeyPatch)
 
 def test_removed_while_reading(zones: Zones, write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(files, "BLOCK_BYTES", 256)
+    monkeypatch.setattr(files, "PARSED_BYTES", 256)
     table = long(write("d,o,n\n" + "01,02,5\n" * 500 + "01,987654\n"))
     chunks = read_table(table, zones, segments=(), outside="refuse")
     next(chunks)
@@ -269,6 +270,7 @@ def test_one_column_in_two_parts(zones: Zones, write: Write) -> None:
 
 def test_faults_later_in_the_file(zones: Zones, write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(files, "BLOCK_BYTES", 256)
+    monkeypatch.setattr(files, "PARSED_BYTES", 256)
     good = "d,o,n\n" + "01,02,987654\n" * 200
     refusal(long(write(good + "01,02,876543.0\n")), zones, "decimal")
     refusal(long(write(good + "01,876543\n")), zones, "as many columns")
