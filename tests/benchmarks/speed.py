@@ -174,25 +174,32 @@ def whole(directory: Path) -> None:
         spec = sampled(directory / "whole", 476_789, 25_181, 8_505)
         spec_path = directory / "whole" / "spec.toml"
     spec = spec.model_copy(update={"store": directory / "releases"})
-    with warm(spec, os.cpu_count() or 1) as run:
-        ours = statistics.median(run() for _ in range(RUNS))
-    newest = sorted((directory / "releases").iterdir())[-1]
 
-    def copied() -> None:
+    def copied() -> float:
+        began = time.perf_counter()
         for table in spec.tables:
             pq.read_table(table.path) if table.path.suffix == ".parquet" else pacsv.read_csv(table.path)
         for source in [spec.zones.path, *([spec.zones.weights.path] if spec.zones.weights else [])]:
             pq.read_table(source) if source.suffix == ".parquet" else pacsv.read_csv(source)
-        for path in newest.rglob("*.parquet"):
-            pq.write_table(table_of[path], directory / "copy.parquet", compression="zstd")
+        for table in written:
+            pq.write_table(table, directory / "copy.parquet", compression="zstd")
+        return time.perf_counter() - began
 
-    table_of = {path: pq.read_table(path) for path in newest.rglob("*.parquet")}
-    theirs = timed(copied)
+    with warm(spec, os.cpu_count() or 1) as run:
+        newest = sorted((directory / "releases").iterdir())[-1]
+        written = [pq.read_table(path) for path in newest.rglob("*.parquet")]
+        copied()
+        pairs = [(run(), copied()) for _ in range(2 * RUNS + 1)]  # one after the other: the machine's speed changes
+    ours, theirs = (statistics.median(one) for one in zip(*pairs, strict=True))
+    ratios = sorted(ours / theirs for ours, theirs in pairs)
     process = [measured(["release", str(spec_path)]) for _ in range(3)]
+    command = [SYNTHMAP, "--help"]
+    start = timed(lambda: subprocess.run(command, check=True, stdout=subprocess.DEVNULL))
     print(
-        f"whole: {ours:.2f} s without start-up, {ours / theirs:.1f} times only reading the same files and writing the "
-        f"same tables with pyarrow ({theirs:.2f} s); as a process {statistics.median(s for s, _ in process):.1f} s, "
-        f"{max(gb for _, gb in process):.2f} GB; synthmap --help {timed(lambda: measured(['--help']), 3):.2f} s"
+        f"whole: {ours:.2f} s without start-up, {statistics.median(ratios):.1f} times ({ratios[0]:.1f} to "
+        f"{ratios[-1]:.1f}) only reading the same files and writing the same tables with pyarrow ({theirs:.2f} s); as "
+        f"a process {statistics.median(s for s, _ in process):.1f} s, {max(gb for _, gb in process):.2f} GB; "
+        f"synthmap --help {start:.2f} s"
     )
 
 
