@@ -62,13 +62,16 @@ class Spending:
             paid = self._seen(lambda: spend(self._catalog, self._dataset, name, asked, content, job=self._job))
         self._seal.remember(paid)
 
-    def before_drawing(self, name: str, cost: Loss | None = None) -> None:
-        """Record that the loss can no longer be refunded; raise if it was, or if a table changed while it was read."""
+    def before_drawing(self, name: str, cost: Loss | None = None, *, once: bool = False) -> None:
+        """Record that the loss can no longer be refunded; raise if it was, or if a table changed while it was read.
+
+        Raise, too, where that was recorded before and may be only `once`.
+        """
         if [state_of(one.path) for one in self._spec.tables] != self._files:
             raise LedgerError(
                 f"tables of dataset ({self._dataset}) must not change while they are read; release it again"
             )
-        self._seal.remember(self._seen(lambda: begin_drawing(self._catalog, self._dataset, name)))
+        self._seal.remember(self._seen(lambda: begin_drawing(self._catalog, self._dataset, name, once=once)))
 
     def _refuse_others(self, content: Content) -> None:
         """Let the first loss of a dataset be of the tables it is registered with; those after it are held to the first.
@@ -124,14 +127,9 @@ def record(catalog: Catalog, registry: Path, dataset: str, name: str, asked: Cha
         As `Spending`; nothing was recorded then, and nothing may be drawn or shown.
     """
     find_dataset(catalog, dataset)
-    found = read_account(catalog, dataset).losses.get(name)
-    if found is not None and found.drawn:
-        raise LedgerError(
-            f"name ({name}) must be new: a loss was recorded under it already; another needs another name"
-        )
     paying = Spending(catalog, registry, dataset, registered_spec(registry, dataset), asked=asked)
     paying.before_reading(name)
-    paying.before_drawing(name)
+    paying.before_drawing(name, once=True)  # of several at once under a name, one
     return read_account(catalog, dataset)
 
 

@@ -92,16 +92,22 @@ def spend(
     return account
 
 
-def begin_drawing(catalog: Catalog, dataset: str, name: str) -> Account:
+def begin_drawing(catalog: Catalog, dataset: str, name: str, *, once: bool = False) -> Account:
     """Return the account after it was recorded that random numbers are about to be drawn for the loss `name`.
 
     Raises
     ------
     LedgerError
-        If there is no such loss or it was refunded, or the ledger was damaged; nothing may be drawn.
+        If there is no such loss or it was refunded, or the ledger was damaged, or drawing began already where it may
+        do so only `once`; nothing may be drawn.
     """
     with catalog.write() as session, _writing(session, dataset) as account:
-        if name not in account.losses or not account.losses[name].drawn:
+        drawn = name in account.losses and account.losses[name].drawn
+        if drawn and once:
+            raise LedgerError(
+                f"name ({name}) must be new: a loss was recorded under it already; another needs another name"
+            )
+        if not drawn:
             _append(session, account, account.next(Kind.DRAWING, name))
     return account
 

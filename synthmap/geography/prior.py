@@ -213,14 +213,15 @@ def prior_from(tree: ZoneTree, model: PriorModel, point: NDArray[np.float64], de
     places = tree.level_centre[finest_level(tree)]
     pieces = 0
     total = np.int64(0)
+    low, before = np.int64(0), np.int64(0)  # a piece begins where the one before it ends; so does its weight
     for i in range(found):
         node = nodes[i]
         distance = arc_km(straight[i])
         here = decay_units(distance, model.scale_km, model.power, units)
-        low, stop = tree.start[node], tree.stop[node]
+        stop = np.int64(tree.stop[node])
         while low < stop:
             single = row < last and table.origin[row] == low  # a zone of the table is a piece of its own
-            high = min(stop, table.origin[row]) if row < last else stop
+            high = min(stop, np.int64(table.origin[row])) if row < last else stop
             start[pieces], decay[pieces] = low, here
             km[pieces], square[pieces] = distance, distance * distance + _ALONG * tree.spread[node]
             if single:
@@ -229,10 +230,11 @@ def prior_from(tree: ZoneTree, model: PriorModel, point: NDArray[np.float64], de
                 km[pieces] = great_circle_km(point, places[low])
                 square[pieces] = km[pieces] ** 2
                 row += 1
-            mass[pieces] = here * (tree.cumulative[high] - tree.cumulative[low])
+            weight = tree.cumulative[high]
+            mass[pieces] = here * (weight - before)
             total += mass[pieces]
             pieces += 1
-            low = high
+            low, before = high, weight
     away = np.int64(total * (model.elsewhere_share / (1.0 - model.elsewhere_share)))
     each = np.int64(0)
     if workers:

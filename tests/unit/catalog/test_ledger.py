@@ -248,7 +248,7 @@ for name in sys.argv[3:]:
         elif sys.argv[2] == "refund":
             won += [name] if refund(catalog, "ri-2019", name) else []
         else:
-            begin_drawing(catalog, "ri-2019", name)
+            begin_drawing(catalog, "ri-2019", name, once=sys.argv[2] == "once")
             won.append(name)
     except (BudgetExceededError, LedgerError):
         pass
@@ -292,3 +292,12 @@ def test_a_refund_and_a_drawing_exclude_each_other(ready, database, helpers):
     refunded, drawn = race(database, helpers, ["refund", *names], ["draw", *reversed(names)])
     assert sorted(refunded + drawn) == sorted(names)
     assert read_account(ready, DATA).spent == (len(drawn), 0)
+
+
+def test_what_may_be_drawn_for_once_is_drawn_for_by_one_of_those_who_race(ready, database, helpers):
+    set_budget(ready, DATA, 100, 0)
+    names = [f"r{i}" for i in range(12)]
+    for name in names:
+        pay(ready, name)
+    won = race(database, helpers, *[["once", *names] for _ in "abc"])
+    assert sorted(name for one in won for name in one) == sorted(names)
