@@ -9,11 +9,14 @@ import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from synthmap.catalog.datasets import Dataset
 from synthmap.catalog.inputs import NAME
 from synthmap.errors import ConfigurationError, NotFoundError, UnwritableError
 from synthmap.spec import Spec, read_spec
+
+if TYPE_CHECKING:  # it needs the database, and releases must do without
+    from synthmap.catalog.datasets import Dataset
 
 _HEAD = "# Datasets of synthmap: where the spec of each lies. Written by `synthmap datasets add`; confidential.\n"
 
@@ -53,7 +56,7 @@ def registered_spec(registry: Path, id: str) -> Spec:
     return read_spec(known[id])
 
 
-def register(registry: Path, id: str, spec: Path) -> Dataset:
+def register(registry: Path, id: str, spec: Path) -> "Dataset":
     """Return the public facts of the dataset whose spec lies at `spec`, now in the registry under `id`.
 
     Its zones are read, and its tables, for marks of the jobs in them: no other registered dataset may hold the same.
@@ -89,6 +92,8 @@ def register(registry: Path, id: str, spec: Path) -> Dataset:
         known = _refuse_another_spec(registry, id, spec)
         seal.keep_apart(id, content, known.keys() - {id})
         _write(registry, known | {id: spec})
+    from synthmap.catalog.datasets import Dataset
+
     return Dataset(id, found.title or id, found.segment_columns, tuple(zones.levels), found.zones.vintage)
 
 
@@ -101,6 +106,12 @@ def _refuse_another_spec(registry: Path, id: str, spec: Path) -> dict[str, Path]
             "change that line if the file was moved"
         )
     return known
+
+
+def usual_registry() -> Path:
+    """Return where a user's registry is unless a worker is told otherwise."""
+    configuration = os.environ.get("XDG_CONFIG_HOME") or "~/.config"
+    return Path(configuration).expanduser() / "synthmap" / "registry.toml"
 
 
 @contextmanager

@@ -1,18 +1,13 @@
 """Settings of the worker, from the environment: SYNTHMAP_CONFIDENTIAL_REGISTRY and so on."""
 
-import os
 from pathlib import Path
 from typing import Any
 
 from pydantic import Field, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from pipelines.registry import usual_registry
 from synthmap.errors import ConfigurationError
-
-
-def _usual_registry() -> Path:
-    configuration = os.environ.get("XDG_CONFIG_HOME") or "~/.config"
-    return Path(configuration).expanduser() / "synthmap" / "registry.toml"
 
 
 class WorkerSettings(BaseSettings):
@@ -20,7 +15,7 @@ class WorkerSettings(BaseSettings):
 
     model_config = SettingsConfigDict(env_prefix="SYNTHMAP_CONFIDENTIAL_", extra="forbid", frozen=True)
 
-    registry: Path = Field(default_factory=_usual_registry, description="TOML file: where each dataset's spec lies.")
+    registry: Path = Field(default_factory=usual_registry, description="TOML file: where each dataset's spec lies.")
     lease_seconds: float = Field(
         default=60.0, gt=0, le=86_400, description="A worker that shows no sign of life for so long loses its job."
     )

@@ -1,12 +1,12 @@
 """Releases that no ledger keeps account of: of tables that nobody registered, and of no others."""
 
 import importlib.util
-from contextlib import suppress
+import os
 from pathlib import Path
 
-from pipelines.registry import read_registry
+from pipelines.registry import read_registry, usual_registry
 from pipelines.seal import Seal
-from synthmap.errors import ConfidentialDataError, ConfigurationError
+from synthmap.errors import ConfigurationError
 from synthmap.spec import Spec
 
 
@@ -23,18 +23,24 @@ def refuse_registered(spec: Spec, registry: Path | None = None) -> None:
     ------
     ConfigurationError
         If the tables of `spec` hold some of the same jobs as a registered dataset.
+    ConfidentialDataError
+        If a table cannot be compared with those of the registered datasets.
     """
-    if importlib.util.find_spec("pydantic_settings") is None:
-        return  # without it nothing can be registered
-    from pipelines.settings import worker_settings
-
-    place = worker_settings(registry=registry).registry
+    place = registry or _worker_registry()
     if not (known := read_registry(place)):
         return
     seal = Seal(place)
-    with suppress(ConfidentialDataError):  # the release itself says what is wrong with a table
-        if (dataset := seal.dataset_of(seal.content(spec), known)) is not None:
-            raise ConfigurationError(
-                f"--dataset {dataset} must be given: the tables hold jobs of that registered dataset, and all that is "
-                "released of them is recorded in its ledger (in Python: pipelines.spending.release_and_pay)"
-            )
+    if (dataset := seal.dataset_of(seal.content(spec), known)) is not None:
+        raise ConfigurationError(
+            f"--dataset {dataset} must be given: the tables hold jobs of that registered dataset, and all that is "
+            "released of them is recorded in its ledger (in Python: pipelines.spending.release_and_pay)"
+        )
+
+
+def _worker_registry() -> Path:
+    """Return where the worker's registry is, also where what the worker needs is not installed."""
+    if importlib.util.find_spec("pydantic_settings") is None:
+        return Path(os.environ.get("SYNTHMAP_CONFIDENTIAL_REGISTRY") or usual_registry())
+    from pipelines.settings import worker_settings
+
+    return worker_settings().registry

@@ -192,9 +192,9 @@ def publish(partial: Path, release: str, ready: Callable[[], None] = lambda: Non
         _sync(path)
         path.chmod(0o755 if path.is_dir() else 0o444)
     _sync(partial)
-    partial.chmod(0o755)
     ready()
     try:
+        partial.chmod(0o755)  # not before: what an attempt that dies has drawn stays closed to others
         partial.rename(target)
     except OSError as fault:
         if target.exists():

@@ -2,7 +2,10 @@
 
 import json
 import math
+import os
 import sqlite3
+import subprocess
+import sys
 
 import polars as pl
 import pytest
@@ -150,6 +153,28 @@ def test_jobs_of_a_registered_dataset_are_released_with_its_ledger_only(region, 
     spec.write_text(spec.read_text().replace(str(region / "od.parquet"), str(tmp_path / "again.csv")))
     assert "--dataset ri must be given" in one_line("release", spec, "--scheduler=threads")
     assert not list((tmp_path / "releases").glob("[!.]*"))
+
+
+WITHOUT_SERVICE = """
+import importlib.util, sys
+for name in ("pydantic_settings", "sqlalchemy", "alembic", "fastapi", "structlog"):
+    sys.modules[name] = None
+real = importlib.util.find_spec
+importlib.util.find_spec = lambda name, *more: None if sys.modules.get(name, 0) is None else real(name, *more)
+from synthmap.cli import main
+main()
+"""
+
+
+def test_so_it_is_where_the_service_is_not_installed(region, tmp_path):
+    """And what nobody registered is released there."""
+    spec, known, none = elsewhere(region, tmp_path), tmp_path / "secret" / "registry.toml", tmp_path / "none.toml"
+    words = [sys.executable, "-c", WITHOUT_SERVICE, "release", str(spec), "--scheduler=threads"]
+    for place, code, text in ((known, 2, "--dataset ri must be given"), (none, 0, "")):
+        environment = os.environ | {"SYNTHMAP_CONFIDENTIAL_REGISTRY": str(place)}
+        done = subprocess.run(words, env=environment, capture_output=True, text=True, check=False)
+        assert done.returncode == code, done.stderr
+        assert text in done.stderr
 
 
 def test_without_a_dataset_one_line_says_that_nobody_keeps_account(region, synthmap, tmp_path):

@@ -187,6 +187,7 @@ def test_who_comes_second_to_the_rename_is_refused(tmp_path):
 def test_nothing_is_published_unless_ready_agrees(tmp_path):
     def refuse():
         assert names(tmp_path) != ["r"]
+        assert stat.S_IMODE(partial.stat().st_mode) == 0o700  # if it dies here, nobody else reads the draw
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError), partial_release(tmp_path, "r") as partial:
