@@ -11,8 +11,9 @@ import polars as pl
 import pytest
 
 from pipelines import release as pipeline
+from pipelines.seal import Seal
 from synthmap.confidential.sample import write_sample
-from synthmap.errors import ConfigurationError
+from synthmap.errors import ConfidentialDataError, ConfigurationError
 from synthmap.spec import read_spec
 
 STORE = "releases/.catalog/catalog.sqlite"
@@ -152,6 +153,16 @@ def test_jobs_of_a_registered_dataset_are_released_with_its_ledger_only(region, 
     flows.reverse().write_csv(tmp_path / "again.csv")
     spec.write_text(spec.read_text().replace(str(region / "od.parquet"), str(tmp_path / "again.csv")))
     assert "--dataset ri must be given" in one_line("release", spec, "--scheduler=threads")
+    assert not list((tmp_path / "releases").glob("[!.]*"))
+
+
+def test_what_cannot_be_compared_with_registered_jobs_is_not_released(region, tmp_path, monkeypatch):
+    def content(seal, spec):
+        raise ConfidentialDataError("od.parquet must not change while it is read")
+
+    monkeypatch.setattr(Seal, "content", content)
+    with pytest.raises(ConfidentialDataError, match="while it is read"):
+        pipeline.release(read_spec(elsewhere(region, tmp_path)), scheduler="threads")
     assert not list((tmp_path / "releases").glob("[!.]*"))
 
 
