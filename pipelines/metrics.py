@@ -1,7 +1,7 @@
 """Measurements of a release for everybody: paid for in the ledger, read, given noise by OpenDP, published once.
 
 What was drawn is kept beside the registry before it is published, so that nothing is ever drawn twice for one payment:
-whoever asks again, after a crash or because the published file is gone, gets the same figures.
+whoever asks again, after a crash or because the published file is gone, gets the same figures; none if both are gone.
 """
 
 import math
@@ -14,6 +14,7 @@ from pathlib import Path
 
 from pipelines.places import public_inputs, run_directory, with_tables
 from pipelines.registry import locked, registered_spec, write_privately
+from pipelines.seal import Seal
 from pipelines.spending import Spending
 from synthmap import __version__
 from synthmap.analysis.measured_classes import MeasuredClasses, make_classes
@@ -129,6 +130,7 @@ def publish_metrics(
             with run_directory(None) as run:
                 known = _measure(catalog, registry, dataset, spec, manifest, directory, asked, mark, run)
             write_privately(kept, known.model_dump_json() + "\n")
+        Seal(registry).remember_kept(known.name)
         _same(known, dataset, asked)
         drawn()
         return publish_measured(store, known), known
@@ -174,6 +176,11 @@ def _measure(
         raise LedgerError(
             f"epsilon ({asked.epsilon:g}) must be the one that was paid for before a crash: ask for ε = "
             f"{float(Fraction(paid.charge.epsilon) / jobs):g} again"
+        )
+    if Seal(registry).has_kept(name):
+        raise LedgerError(
+            f"figures of release ({manifest.release}) must be restored from a copy, as published or as kept beside "
+            "the registry: they were drawn, and nothing is drawn twice"
         )
     paying = Spending(catalog, registry, dataset, spec, asked=cost)
     try:

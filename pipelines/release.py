@@ -19,7 +19,7 @@ from pipelines.publish import finish, promise, summarise
 from pipelines.stage import StageError, ToldElsewhereError
 from pipelines.synthesize import draw, publish_zones
 from pipelines.tabulate import HEADCOUNT, Stretch, tabulate
-from pipelines.unpaid import refuse_registered
+from pipelines.unpaid import Unpaid
 from synthmap.analysis.prior_table import open_prior_table, read_prior_table, refuse_confidential, write_prior_table
 from synthmap.errors import (
     ConfidentialDataError,
@@ -79,7 +79,7 @@ def release(
     progress: Progress = quiet,
     name: str | None = None,
     before_reading: Paying | None = None,
-    before_drawing: Paying = lambda name, cost: None,
+    before_drawing: Paying | None = None,
     before_publishing: Callable[[], None] = lambda: None,
 ) -> Released:
     """Run `spec` and return the published release.
@@ -101,7 +101,7 @@ def release(
         before a table is read; it raises to refuse. Default: refuse jobs of a registered dataset, whose ledger keeps
         account (`pipelines.spending.release_and_pay`).
     before_drawing : callable
-        Called likewise before anything is drawn.
+        Called likewise before anything is drawn. Default: refuse tables that changed since.
     before_publishing : callable
         Called right before the rename that publishes; it raises to refuse.
 
@@ -114,18 +114,17 @@ def release(
     name = name or new_release_id(spec.name)
     cost = promise(spec)
 
+    unpaid = Unpaid(spec)
+
     def pay() -> None:
-        if before_reading is None:
-            refuse_registered(spec)
-        else:
-            before_reading(name, cost)
+        (before_reading or unpaid.before_reading)(name, cost)
 
     with _prepared(spec, scheduler, progress, pay, publishing=True) as prepared:
         client, directory, region, parts, spec, choice, zones = prepared
         settings = settings_of(spec, region)
         plan = _plan(parts, settings, directory)
         _, source = open_prior_table(fetch(directory / _REGION, directory))
-        before_drawing(name, cost)
+        (before_drawing or unpaid.before_drawing)(name, cost)
         with partial_release(spec.store, name) as partial:
             draws = partial / "draws"
             draws.mkdir()

@@ -2,7 +2,8 @@
 
 With the key they mark what is in a dataset's tables. The marks stand in the catalog, which the service reads; without
 the key nobody can test a guess about a confidential table against them. Here stand the marks of every registered
-dataset, so that no two hold the same jobs, and those of every file that was read, so that it is read for them once.
+dataset, so that no two hold the same jobs, and those of every file that was read, so that it is read for them once;
+and the names of the losses whose figures are kept beside the registry, so that none is drawn twice if they are lost.
 
 The ends show a ledger that was cut or written anew as a whole, which whoever can write the catalog could do. All
 workers of a catalog share this file, like the registry.
@@ -129,6 +130,18 @@ class Seal:
                 values["heads"][account.dataset] = [len(account.entries), account.head]
                 self._write(values)
 
+    def has_kept(self, name: str) -> bool:
+        """Return whether noise that was paid for under `name` was kept, so that it may have been shown since."""
+        return name in self._read()["kept"]
+
+    def remember_kept(self, name: str) -> None:
+        """Keep that the noise that was paid for under `name` is kept: it is never to be drawn again."""
+        with locked(self._registry):
+            values = self._read()
+            if name not in values["kept"]:
+                values["kept"].append(name)
+                self._write(values)
+
     def _read_or_make(self) -> dict[str, Any]:
         with locked(self._registry):
             values = self._read()
@@ -143,16 +156,18 @@ class Seal:
     def _read(self) -> dict[str, Any]:
         """Return what is kept.
 
-        The key, empty if there is none yet; [entries, hash of the last] and marks of tables by dataset; sums by file.
+        The key, empty if there is none yet; [entries, hash of the last] and marks of tables by dataset; sums by file;
+        names of losses whose noise is kept.
         """
         try:
-            values = json.loads(self._path.read_text(encoding="utf-8"))
+            values = {"kept": []} | json.loads(self._path.read_text(encoding="utf-8"))
             whole = values["key"] == "" or _HEX.fullmatch(values["key"])
             whole = whole and all(isinstance(n, int) and _HEX.fullmatch(head) for n, head in values["heads"].values())
             whole = whole and all(_HEX.fullmatch(one) for marks in values["tables"].values() for one in marks)
+            whole = whole and all(isinstance(one, str) for one in values["kept"])
             whole = whole and all(_SUMS.fullmatch(one) for one in values["files"].values())
         except FileNotFoundError:
-            return {"key": "", "heads": {}, "tables": {}, "files": {}}
+            return {"key": "", "heads": {}, "tables": {}, "files": {}, "kept": []}
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             whole = None
         if not whole:
@@ -194,6 +209,11 @@ def state_of(path: Path) -> tuple[object, ...]:
         return state(path)
     except OSError as fault:
         raise ConfidentialDataError(f"{path.name} must be a readable file: {fault.strerror}") from None
+
+
+def states_of(spec: Spec) -> list[tuple[object, ...]]:
+    """Return `state_of` every table that `spec` names."""
+    return [state_of(one.path) for one in spec.tables]
 
 
 def _fingerprint(table: TableSpec, segments: tuple[str, ...], key: bytes, zones: "Zones | None") -> NDArray[np.uint64]:

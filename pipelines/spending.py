@@ -8,7 +8,7 @@ from typing import Any
 
 from pipelines.registry import locked, read_registry, registered_spec
 from pipelines.release import Released, release
-from pipelines.seal import Seal, check_goes_on, state_of
+from pipelines.seal import Seal, check_goes_on, states_of
 from pipelines.unfinished import Unfinished, begun
 from synthmap.catalog.account import Account
 from synthmap.catalog.database import Catalog
@@ -56,7 +56,7 @@ class Spending:
         asked = self._asked or charge_of(self._spec)
         with locked(self._registry, self._dataset):
             self._seen(lambda: read_account(self._catalog, self._dataset)).check(name, asked)
-            self._files = [state_of(one.path) for one in self._spec.tables]
+            self._files = states_of(self._spec)
             content = self._seal.content(self._spec)
             self._refuse_others(content)
             paid = self._seen(lambda: spend(self._catalog, self._dataset, name, asked, content, job=self._job))
@@ -67,7 +67,7 @@ class Spending:
 
         Raise, too, where that was recorded before and may be only `once`.
         """
-        if [state_of(one.path) for one in self._spec.tables] != self._files:
+        if states_of(self._spec) != self._files:
             raise LedgerError(
                 f"tables of dataset ({self._dataset}) must not change while they are read; release it again"
             )

@@ -257,7 +257,7 @@ def release(
     Tables that hold jobs of a registered dataset are released with --dataset only.
     """
     from pipelines import release as pipeline
-    from pipelines.unpaid import refuse_registered
+    from pipelines.unpaid import Unpaid
     from synthmap.remote import shown
     from synthmap.spec import read_spec
 
@@ -269,10 +269,11 @@ def release(
         elif store is not None:
             raise ConfigurationError(f"--dataset must be given with --store ({store}); else SPEC says where to publish")
         else:
-            refuse_registered(spec, registry)
-            if not as_json:
-                typer.echo("synthmap: no ledger keeps account of this release; --dataset names one that does", err=True)
-            found = pipeline.release(spec, scheduler=scheduler, progress=show, before_reading=lambda name, cost: None)
+            unpaid = Unpaid(spec, registry)
+            found = pipeline.release(spec, scheduler=scheduler, progress=show, before_reading=unpaid.before_reading,
+                                     before_drawing=unpaid.before_drawing)  # fmt: skip
+    if dataset is None and not as_json:
+        typer.echo("synthmap: no ledger keeps account of this release; --dataset names one that does", err=True)
     dp = found.manifest.privacy.dp
     values = {
         "release": found.release,

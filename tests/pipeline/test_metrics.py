@@ -87,6 +87,18 @@ def publish(site, asked=ASKED, **options) -> Measured:
     )[1]  # fmt: skip
 
 
+def lose(site):
+    metrics_path(site.store, NAME).unlink()
+    shutil.rmtree(site.registry.with_name("registry.toml.metrics"))
+
+
+def as_if_never_drawn(site):
+    """What nobody may do outside of tests."""
+    lose(site)
+    seal = site.registry.with_name("registry.toml.seal")
+    seal.write_text(json.dumps(json.loads(seal.read_text()) | {"kept": []}))
+
+
 def kinds(site):
     return [entry.body.kind for entry in read_account(site.catalog, sites.DATASET).entries]
 
@@ -132,8 +144,7 @@ def test_without_noise_they_would_be_the_errors_that_the_curator_measures(site, 
 
 def test_figures_with_noise_lie_in_intervals_around_the_exact_ones(site, request):
     noisy = publish(site)
-    metrics_path(site.store, NAME).unlink()
-    shutil.rmtree(site.registry.with_name("registry.toml.metrics"))
+    as_if_never_drawn(site)
     request.getfixturevalue("exact")
     true = publish(site)
     pairs = [
@@ -242,6 +253,19 @@ def test_what_was_drawn_and_then_damaged_is_not_drawn_anew(site):
         publish(site)
 
 
+def test_what_was_drawn_and_then_lost_everywhere_is_not_drawn_anew(site):
+    publish(site)
+    copy = metrics_path(site.store, NAME).read_bytes()
+    lose(site)
+    for _ in range(2):
+        with pytest.raises(LedgerError, match="nothing is drawn twice"):
+            publish(site)
+    assert kinds(site) == PAID
+    metrics_path(site.store, NAME).write_bytes(copy)
+    publish(site)
+    assert kinds(site) == PAID
+
+
 @pytest.mark.parametrize("other", [Asked(0.5, 60.0), Asked(1.0, 61.0)])
 def test_other_figures_of_the_same_release_are_refused(site, other):
     publish(site)
@@ -315,8 +339,7 @@ def test_nothing_in_it_is_made_of_the_table_but_the_noisy_numbers(site, monkeypa
     monkeypatch.setattr(pipelines.metrics, "add_noise", hidden)
     monkeypatch.setattr(pipelines.metrics, "datetime", Noon)
     one = publish(site)
-    metrics_path(site.store, NAME).unlink()
-    shutil.rmtree(site.registry.with_name("registry.toml.metrics"))
+    as_if_never_drawn(site)
 
     def moved(spec, zones):
         table = read_confidential(spec, zones)

@@ -12,6 +12,7 @@ import pytest
 
 from pipelines import release as pipeline
 from pipelines.seal import Seal
+from pipelines.unpaid import Unpaid
 from synthmap.confidential.sample import write_sample
 from synthmap.errors import ConfidentialDataError, ConfigurationError
 from synthmap.spec import read_spec
@@ -164,6 +165,21 @@ def test_what_cannot_be_compared_with_registered_jobs_is_not_released(region, tm
     with pytest.raises(ConfidentialDataError, match="while it is read"):
         pipeline.release(read_spec(elsewhere(region, tmp_path)), scheduler="threads")
     assert not list((tmp_path / "releases").glob("[!.]*"))
+
+
+def test_a_table_put_in_the_place_of_the_compared_one_is_not_released(region, tmp_path, monkeypatch):
+    write_sample(tmp_path / "other", workers=300, zones=60, destinations=10, seed=4)
+    table = tmp_path / "other" / "od.parquet"
+    before = Unpaid.before_reading
+
+    def compare_then_swap(unpaid, name, cost):
+        before(unpaid, name, cost)
+        table.write_bytes(table.read_bytes())
+
+    monkeypatch.setattr(Unpaid, "before_reading", compare_then_swap)
+    with pytest.raises(ConfidentialDataError, match="must not change while they are read"):
+        pipeline.release(read_spec(tmp_path / "other" / "spec.toml"), scheduler="threads")
+    assert not list((tmp_path / "other" / "releases").glob("[!.]*"))
 
 
 WITHOUT_SERVICE = """
