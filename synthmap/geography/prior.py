@@ -166,19 +166,18 @@ def _pieces(tree: ZoneTree, point: NDArray[np.float64], nodes: NDArray[np.int64]
     Fills that with them in the order of ranks, and `straight` with their distances in km through the Earth.
     """
     found = 0
-    stack = np.empty(256, np.int64)
+    stack = np.empty(256, np.int64)  # right children to be visited
     stack[0] = 0
     depth = 1
     while depth:
         depth -= 1
         node = stack[depth]
-        right = tree.right[node]
         distance = straight_km(point, tree.centre[node])
-        if right >= 0 and tree.radius[node] > OPENING * distance:
-            stack[depth] = right
-            stack[depth + 1] = node + 1
-            depth += 2
-            continue
+        while tree.right[node] >= 0 and tree.radius[node] > OPENING * distance:
+            stack[depth] = tree.right[node]
+            depth += 1
+            node += 1
+            distance = straight_km(point, tree.centre[node])
         if found == nodes.size:
             return -1
         nodes[found], straight[found] = node, distance

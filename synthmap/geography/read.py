@@ -5,6 +5,7 @@ zeros are already lost; only CSV, which has no types, is read as text whatever i
 """
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -82,7 +83,10 @@ def read_zones(spec: ZonesSpec) -> Zones:
     _check_vintages(spec, layout)
     wanted = [layout.id, *layout.levels, *(layout.coordinates or ())]
     wanted += [layout.weight] if layout.weight else []
-    content = read_content(spec.path, spec.layer, names, wanted, geometry=not layout.coordinates)
+    with ThreadPoolExecutor(1) as pool:  # two files, side by side
+        beside = pool.submit(_weights_table, spec.weights) if spec.weights else None
+        content = read_content(spec.path, spec.layer, names, wanted, geometry=not layout.coordinates)
+        weights = beside.result() if beside else None
     table = content.table
     ids = _text(spec.path, table, layout.id)
     if len(ids) == 0:
@@ -104,7 +108,7 @@ def read_zones(spec: ZonesSpec) -> Zones:
         ids=ids,
         longitude=longitude,
         latitude=latitude,
-        weight=_weight(spec, layout, table, ids),
+        weight=_weight(spec, layout, table, weights, ids),
         levels=layout.levels,
         parents=tuple(parents),
         vintage=spec.vintage,
@@ -164,18 +168,23 @@ def _without_nines(parents: Sequence[pa.StringArray]) -> list[pa.StringArray]:
     return replaced
 
 
-def _weight(spec: ZonesSpec, layout: _Layout, table: pa.Table, ids: pa.StringArray) -> NDArray[np.int64]:
+def _weight(
+    spec: ZonesSpec, layout: _Layout, table: pa.Table, weights: pa.Table | None, ids: pa.StringArray
+) -> NDArray[np.int64]:
     """Return the weight of every zone, from its own file, from a separate one, or 1."""
     if layout.weight is not None:
         return _whole(ids, _numbers(spec.path, table, layout.weight, ids, "zone without weight"))
-    if spec.weights is not None:
-        return _whole(ids, _joined_weight(spec.weights, ids))
+    if spec.weights is not None and weights is not None:
+        return _whole(ids, _joined_weight(spec.weights, weights, ids))
     return np.ones(len(ids), np.int64)
 
 
-def _joined_weight(spec: Weights, ids: pa.StringArray) -> NDArray[np.float64]:
+def _weights_table(spec: Weights) -> pa.Table:
+    return read_content(spec.path, None, column_names(spec.path, None), [spec.id, spec.column]).table
+
+
+def _joined_weight(spec: Weights, table: pa.Table, ids: pa.StringArray) -> NDArray[np.float64]:
     """Return the weight of every zone from the separate table, whose other ids do not matter."""
-    table = read_content(spec.path, None, column_names(spec.path, None), [spec.id, spec.column]).table
     place = _places(spec.path, _text(spec.path, table, spec.id), spec.id, ids, f"a weight in column {spec.column}")
     return _numbers(spec.path, table.take(place), spec.column, ids, "zone without weight")
 
