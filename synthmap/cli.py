@@ -15,6 +15,7 @@ from synthmap.commands import audit, datasets, export, keys, ledger, metrics, se
 from synthmap.commands.shared import AsJson, Database, Scheduler, progress_bars
 from synthmap.commands.shared import show as _print
 from synthmap.errors import ConfigurationError, SynthmapError
+from synthmap.privacy.shown import shown_losses
 
 app = typer.Typer(
     add_completion=False,
@@ -221,7 +222,7 @@ def plan(path: SpecPath, scheduler: Scheduler = "processes", as_json: AsJson = F
         "plan": found.summary.model_dump(),
     }
     lines = [
-        f"ε = {values['epsilon']:g}, δ = {values['delta']:.3g} for {values['workers']:,} workers at "
+        f"{shown_losses(found.promise.epsilon, found.promise.delta)} for {values['workers']:,} workers at "
         f"{values['destinations']:,} destinations",
         f"{'headcount':>16} {'destinations':>12} {'workers':>11} {'cells':>7} {'noise':>9} {'prior':>7} "
         f"{'error km':>9}",
@@ -290,7 +291,7 @@ def release(
         values,
         as_json,
         f"release {found.release}: {values['workers']:,} workers at {values['destinations']:,} destinations, "
-        f"ε = {dp.epsilon:g}, δ = {dp.delta:.3g}, in {found.seconds:.1f} s\n{shown(found.path)}",
+        f"{shown_losses(dp.epsilon, dp.delta)}, in {found.seconds:.1f} s\n{shown(found.path)}",
     )
 
 

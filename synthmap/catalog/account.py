@@ -11,8 +11,9 @@ from fractions import Fraction
 from synthmap.catalog.entries import GENESIS, SPENDING, Adjacency, Body, Budget, Charge, Content, Kind, hash_of
 from synthmap.errors import BudgetExceededError, BudgetMissingError, LedgerError
 from synthmap.privacy.composition import round_up
+from synthmap.privacy.shown import shown_budget, shown_loss
 
-_ROOM = 1 + Fraction(1, 2**40)  # ten floats 1e-5 add up to a hair more than 1e-4; a curator means them to fit
+ROOM = 1 + Fraction(1, 2**40)  # ten floats 1e-5 add up to a hair more than 1e-4; a curator means them to fit
 RULE = "basic composition: the sum of all losses, exact"
 
 
@@ -127,10 +128,10 @@ class Account:
             )
         costs = (Fraction(charge.epsilon), Fraction(charge.delta))
         for symbol, cost, spent, ceiling, left in zip("εδ", costs, self.spent, self.budget, self.left, strict=True):
-            if spent + cost > ceiling * _ROOM:
+            if spent + cost > ceiling * ROOM:
                 raise BudgetExceededError(
-                    f"{symbol} ({round_up(cost):g}) must be at most what is left of the budget of dataset "
-                    f"{self.dataset}: {left:.6g} of {float(ceiling):g}"
+                    f"{symbol} ({shown_loss(round_up(cost))}) must be at most what is left of the budget of dataset "
+                    f"{self.dataset}: {shown_budget(left)} of {shown_budget(float(ceiling))}"
                 )
         return None
 

@@ -8,6 +8,7 @@ import typer
 from synthmap.commands.datasets import Registry
 from synthmap.commands.shared import AsJson, Database, opened, show
 from synthmap.errors import NotFoundError
+from synthmap.privacy.shown import shown_loss
 
 if TYPE_CHECKING:
     from synthmap.published.measured import Estimate, Measured
@@ -57,7 +58,10 @@ def show_(release: ReleasePath, as_json: AsJson = False) -> None:
 
 
 def _text(found: "Measured") -> str:
-    lines = [f"Release {found.release}, measured with ε = {found.epsilon:g}; intervals of {found.coverage:.0%}", ""]
+    lines = [
+        f"Release {found.release}, measured with ε = {shown_loss(found.epsilon)}; intervals of {found.coverage:.0%}",
+        "",
+    ]
     lines.append("Share of commutes by length, release less confidential table, in percent:")
     for one in found.lengths:
         if one.density == "all":

@@ -12,6 +12,7 @@ import typer
 
 from synthmap.commands.shared import need_service, opened
 from synthmap.errors import ConfigurationError
+from synthmap.privacy.shown import shown_budget
 
 app = typer.Typer()
 KEY = "synthmap up"
@@ -47,13 +48,13 @@ def up(
             if key.name == KEY and key.revoked is None:
                 revoke_key(catalog, key.id)
         secret = add_key(catalog, KEY, Role.CURATOR)
+    left = f"ε = {shown_budget(account.left[0])}, δ = {shown_budget(account.left[1])}"
     typer.echo(
         f"http://{host}:{port}/  anyone may read\ncurator's key, shown once: {secret}\n"
         f"  curl -X POST http://{host}:{port}/processes/release/execution -H 'Authorization: Bearer {secret}' \\\n"
         "       -H 'Content-Type: application/json' -H 'Prefer: respond-async' \\\n"
         '       -d \'{"inputs": {"dataset": "demo", "epsilon": 2.0}}\'\n'
-        f"left of the made-up dataset's budget: ε = {account.left[0]:.4g}, δ = {account.left[1]:.4g}, see "
-        f"http://{host}:{port}/ledger\nCtrl-C ends both."
+        f"left of the made-up dataset's budget: {left}, see http://{host}:{port}/ledger\nCtrl-C ends both."
     )
     programs = [
         _started(["serve", "--store", store, "--host", host, "--port", port], WORKER),

@@ -11,6 +11,7 @@ from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from starlette.responses import HTMLResponse
 
 from synthmap import __version__
+from synthmap.privacy.shown import shown_losses
 from synthmap.release.manifest import Manifest
 from synthmap.release.statement_files import FILTERS, style
 from synthmap.service.links import href
@@ -37,7 +38,7 @@ class Caution:
 def caution(manifest: Manifest) -> Caution:
     """Return the short form of a release's privacy statement."""
     loss = manifest.privacy.dp
-    amounts = f"ε = {loss.epsilon:g}, δ = {loss.delta:.3g}"
+    amounts = shown_losses(loss.epsilon, loss.delta)
     promise = f"(ε, δ)-differentially private with {amounts}" if manifest.private else f"with the noise of {amounts}"
     text = f"Synthetic: origins are drawn, {promise}. Do not read single zones as facts: sum them up."
     return Caution(text, None if manifest.private else f"NOT PRIVATE: {manifest.warning}")

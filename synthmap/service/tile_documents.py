@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from fastapi import Request
 
+from synthmap.privacy.shown import shown_losses
 from synthmap.published.boxes import CRS84
 from synthmap.published.extents import extent, middle, width
 from synthmap.published.store import OpenedRelease
@@ -141,6 +142,6 @@ def _attribution(opened: OpenedRelease) -> str:
     """Return one line for the corner of a map: whose figures, of when, and what is promised."""
     manifest = opened.manifest
     year = f" {manifest.year}" if manifest.year is not None else ""
-    loss = f"ε = {manifest.privacy.dp.epsilon:g}, δ = {manifest.privacy.dp.delta:.3g}"
+    loss = shown_losses(manifest.privacy.dp.epsilon, manifest.privacy.dp.delta)
     private = "" if manifest.private else ", NOT PRIVATE"
     return f"{manifest.title or manifest.name}{year}, synthetic, {loss}{private}; synthmap release {opened.id}"

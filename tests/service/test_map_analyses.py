@@ -4,7 +4,7 @@ import csv
 
 import browser
 import pytest
-from mappage import get, picture, settle, unfold
+from mappage import get, ignoring, picture, settle, unfold
 
 
 @pytest.fixture
@@ -144,7 +144,7 @@ def test_beside_the_statement_stands_what_the_ledger_comes_to_by_each_rule(shown
     page = shown(made_up)
     loss, entry = {"epsilon": 10.0, "delta": 0.0}, {"number": 1, "kind": "release", "time": "2026-01-01T00:00:00+00:00"}
     account = {"dataset": "x", "title": "", "budget": loss, "spent": loss, "left": loss, "composition": "plain sum"}
-    tighter = {"epsilon": 5.25, "delta": 1e-6, "composition": "optimal if fixed in advance"}
+    tighter = {"epsilon": 5.2500001, "delta": 1.2341e-6, "composition": "optimal if fixed in advance"}
     others = account | {"dataset": "w", "tighter": None, "entries": [], "composition": "of others"}
     own = account | {"tighter": tighter, "entries": [entry | loss | {"name": made_up}]}
     page.route("**/ledger", lambda route: route.fulfill(json={"datasets": [others, own], "links": []}))
@@ -152,8 +152,34 @@ def test_beside_the_statement_stands_what_the_ledger_comes_to_by_each_rule(shown
     told = page.get_by_text("All that was released of the same jobs, together:")
     told.wait_for()
     assert told.locator("li").all_inner_texts() == [
-        "ε = 10, δ = 0 (plain sum)", "or ε = 5.25, δ = 1·10⁻⁶ (optimal if fixed in advance)"
+        "ε = 10, δ = 0 (plain sum)", "or ε = 5.25001, δ = 1.24·10⁻⁶ (optimal if fixed in advance)"
     ]  # fmt: skip
+
+
+def test_what_was_spent_is_rounded_up_and_what_is_left_is_rounded_down(shown, made_up):
+    """ε = 4.004 must not read as 4, nor 3.9999999 that are left."""
+    page = shown(made_up)
+    budget, spent, left = (
+        {"epsilon": epsilon, "delta": delta}
+        for epsilon, delta in ((8.0039999, 1e-5), (4.004 + 0.1 + 0.1 + 0.1, 1.0001e-6), (3.9999999, 8.9999e-6))
+    )
+    entries = [{"number": i, "kind": kind, "name": "", "time": "2026-01-01T00:00:00+00:00"} | loss
+               for i, (kind, loss) in enumerate((("budget", budget), ("release", left)), start=1)]  # fmt: skip
+    account = {"dataset": "x", "title": "", "budget": budget, "spent": spent, "left": left, "composition": "plain",
+               "tighter": None, "entries": entries}  # fmt: skip
+    page.route("**/datasets", lambda route: route.fulfill(json={"datasets": []}))
+    page.route("**/ledger", lambda route: route.fulfill(json={"datasets": [account], "links": []}))
+    with ignoring(page, "401"):
+        unfold(page, "Key and publishing")
+        page.get_by_label("Key", exact=True).fill("smk_made_up")
+        page.get_by_role("button", name="Use the key").click()
+        page.get_by_text("2 entries").click()
+        rows = page.get_by_label("Ledger of x").locator("tr").all_inner_texts()
+    told = page.locator("h4:text-is('x') + table tbody tr").all_inner_texts()
+    assert [one.split("\t") for one in told] == [
+        ["Budget", "8.00399", "1·10⁻⁵"], ["Spent", "4.304", "1.01·10⁻⁶"], ["Left", "3.99999", "8.99·10⁻⁶"]
+    ]  # fmt: skip
+    assert [one.split("\t")[-2:] for one in rows] == [["8.00399", "1·10⁻⁵"], ["4", "9·10⁻⁶"]]
 
 
 @pytest.mark.parametrize(

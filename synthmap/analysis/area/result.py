@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 
 from synthmap.analysis.area.figures import Figures
+from synthmap.privacy.shown import shown_losses
 from synthmap.published.areas.area import Area
 from synthmap.published.exports.about import citation
 from synthmap.published.figure_errors import figure_errors, trust
@@ -191,7 +192,7 @@ def _names(keys: Sequence[Mapping[str, Any]]) -> list[str]:
 
 def _promised(opened: OpenedRelease) -> str:
     loss = opened.manifest.privacy.dp
-    return f"{citation(opened)} (ε, δ)-differentially private, ε = {loss.epsilon:g}, δ = {loss.delta:.3g}."
+    return f"{citation(opened)} (ε, δ)-differentially private, {shown_losses(loss.epsilon, loss.delta)}."
 
 
 def _of(some: int, every: int) -> str:

@@ -3,8 +3,10 @@ const languages = [...navigator.languages];
 const whole = new Intl.NumberFormat(languages, { maximumFractionDigits: 0 });
 const fine = new Intl.NumberFormat(languages, { maximumSignificantDigits: 2 });
 const plain = new Intl.NumberFormat(languages, { maximumSignificantDigits: 3 });
+const exact = new Intl.NumberFormat(languages, { maximumSignificantDigits: 6 });
 const shares = new Intl.NumberFormat(languages, { style: "percent", maximumFractionDigits: 1 });
 const decimal = plain.formatToParts(1.5).find((one) => one.type === "decimal")?.value ?? ".";
+const room = 2 ** -40; // of a figure: sums of decimals that no float holds read as on paper
 const times = new Intl.DateTimeFormat(languages, { dateStyle: "medium", timeStyle: "short" });
 
 export const count = (value: number): string => whole.format(value);
@@ -27,10 +29,20 @@ export function figure(workers: number, expected: number): string {
   return expected === 0 ? count(workers) : `${count(workers)} ± ${error(expected)}`;
 }
 
-/** An amount of privacy loss; very small ones as powers of ten. */
-export function loss(value: number): string {
-  if (value === 0 || Math.abs(value) >= 0.001) return number(value);
-  const [digits, power] = value.toExponential(1).split("e") as [string, string];
+/** An amount of privacy loss: what is shown is not below it. */
+export const loss = (value: number): string => safe(value, Math.ceil, 1 - room);
+
+/** A budget, or what is left of one: what is shown is not above it. */
+export const budget = (value: number): string => safe(value, Math.floor, 1 + room);
+
+/** Six digits, very small figures three and a power of ten. */
+function safe(value: number, round: (value: number) => number, share: number): string {
+  if (value === 0) return exact.format(0);
+  const small = value < 0.001;
+  const scale = 10 ** ((small ? 2 : 5) - Math.floor(Math.log10(value)));
+  const rounded = round(value * scale * share) / scale;
+  if (!small) return exact.format(rounded);
+  const [digits, power] = rounded.toExponential(2).split("e") as [string, string];
   const raised = [...power].map((one) => "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"["-0123456789".indexOf(one)] ?? "").join("");
   return `${number(Number(digits))}·10${raised}`;
 }

@@ -1,6 +1,6 @@
 import { json, ServiceError, words } from "../api";
 import { h, show } from "../dom";
-import { loss, moment, number } from "../format";
+import { budget, loss, moment, number } from "../format";
 import { type Account, sums } from "../ledger";
 import type { Status } from "../status";
 
@@ -23,9 +23,9 @@ function account(one: Account): HTMLElement {
   const name = h("h4", {}, one.title ? `${one.title} (${one.dataset})` : one.dataset);
   if (one.damaged) return h("div", {}, name, h("p", { class: "notice warning" }, one.damaged));
   const amounts = [
-    ["Budget", one.budget],
-    ["Spent", one.spent],
-    ["Left", one.left],
+    ["Budget", one.budget, budget],
+    ["Spent", one.spent, loss],
+    ["Left", one.left, budget],
   ] as const;
   return h(
     "div",
@@ -46,8 +46,8 @@ function account(one: Account): HTMLElement {
       h(
         "tbody",
         {},
-        ...amounts.map(([label, amount]) =>
-          row(label, amount ? [loss(amount.epsilon), loss(amount.delta)] : ["none", "none"]),
+        ...amounts.map(([label, amount, shown]) =>
+          row(label, amount ? [shown(amount.epsilon), shown(amount.delta)] : ["none", "none"]),
         ),
       ),
     ),
@@ -65,14 +65,15 @@ function account(one: Account): HTMLElement {
           h(
             "tbody",
             {},
-            ...one.entries.map((entry) =>
-              row(`${entry.number}. ${entry.kind}`, [
+            ...one.entries.map((entry) => {
+              const shown = entry.kind === "budget" ? budget : loss;
+              return row(`${entry.number}. ${entry.kind}`, [
                 entry.name,
                 moment(entry.time),
-                entry.epsilon === null ? "" : loss(entry.epsilon),
-                entry.delta === null ? "" : loss(entry.delta),
-              ]),
-            ),
+                entry.epsilon === null ? "" : shown(entry.epsilon),
+                entry.delta === null ? "" : shown(entry.delta),
+              ]);
+            }),
           ),
         ),
       ),
