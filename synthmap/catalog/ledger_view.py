@@ -2,11 +2,10 @@
 
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
 
 from synthmap.catalog.account import RULE, Account, Entry
+from synthmap.catalog.rounds import tighter_sum
 from synthmap.privacy.composition import round_up
-from synthmap.privacy.tighter import tighter_epsilon
 
 
 @dataclass(frozen=True)
@@ -19,7 +18,7 @@ class LedgerLoss:
 
 @dataclass(frozen=True)
 class LedgerTighter(LedgerLoss):
-    """A smaller ε at the δ of the budget, and the rule that gave it."""
+    """A smaller ε at a δ of at most the budget's, and the rule that gave it."""
 
     composition: str
 
@@ -55,7 +54,7 @@ class LedgerSummary:
     composition : str
         The rule that gave `spent`.
     tighter : LedgerTighter or None
-        What all losses come to together by a rule with preconditions, where these hold and it is less.
+        What all losses come to together by a rule with preconditions, where every entry meets these and it is less.
     adjacency : str or None
         The change of the data for which `spent` is stated.
     max_jobs_per_worker : int or None
@@ -93,18 +92,8 @@ def summary(account: Account, title: str) -> LedgerSummary:
 
 def _tighter(account: Account) -> LedgerTighter | None:
     """Return a smaller sum, if there is one."""
-    if account.budget is None:
-        return None
-    parts = [part for loss in account.losses.values() for part in loss.charge.parts]
-    losses = tuple((Fraction(part.epsilon), Fraction(part.delta), part.times) for part in parts)
-    found = _tighter_epsilon(losses, account.budget[1])
-    return None if found is None else LedgerTighter(found[0], float(account.budget[1]), found[1])
-
-
-# the public may ask as often as it likes; an account changes seldom
-@lru_cache(maxsize=256)
-def _tighter_epsilon(losses: tuple[tuple[Fraction, Fraction, int], ...], delta: Fraction) -> tuple[float, str] | None:
-    return tighter_epsilon(losses, delta)
+    found = tighter_sum(account)
+    return None if found is None else LedgerTighter(found.epsilon, found.delta, found.rule)
 
 
 def _entry(entry: Entry) -> LedgerEntry:
