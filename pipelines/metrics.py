@@ -30,6 +30,7 @@ from synthmap.confidential.measurements import NAMES, Measurement, measure
 from synthmap.confidential.noisy import Noisy, add_noise, need_opendp, scale_of
 from synthmap.errors import ConfigurationError, LedgerError, PrivacyParameterError, SynthmapError
 from synthmap.privacy.composition import round_up
+from synthmap.privacy.shown import shown_loss
 from synthmap.published.measured import (
     Measured,
     NoiseStep,
@@ -154,7 +155,7 @@ def _same(known: Measured, dataset: str, asked: Asked) -> None:
     if (known.dataset, known.epsilon, known.cap_km) != (dataset, epsilon, asked.cap_m / 1000):
         raise ConfigurationError(
             f"metrics of release ({known.release}) must be published once; they were, for dataset {known.dataset}, "
-            f"with ε = {known.epsilon:g} for a person and a cap of {known.cap_km:g} km: ask for the same"
+            f"with ε = {shown_loss(known.epsilon)} for a person and a cap of {known.cap_km:g} km: ask for the same"
         )
 
 
@@ -175,7 +176,7 @@ def _measure(
     if (paid := account.losses.get(name)) is not None and paid.charge != cost:
         raise LedgerError(
             f"epsilon ({asked.epsilon:g}) must be the one that was paid for before a crash: ask for ε = "
-            f"{float(Fraction(paid.charge.epsilon) / jobs):g} again"
+            f"{float(Fraction(paid.charge.epsilon) / jobs)} again"
         )
     if Seal(registry).has_kept(name):
         raise LedgerError(
@@ -192,7 +193,7 @@ def _measure(
         noisy = [add_noise(one, asked.share) for one in measured]
     except BaseException:
         with suppress(SynthmapError):
-            refund(catalog, dataset, name)
+            refund(catalog, dataset, name, check=Seal(registry).check_of(dataset))
         raise
     return _report(manifest, classes, measured, noisy, asked, cost, dataset, name, mark)
 
@@ -244,7 +245,8 @@ def _report(
             for one, two in zip(measured, noisy, strict=True)
         ],
         statement=[
-            f"These figures were measured on the confidential table with ε-differential privacy, ε = {epsilon:g}"
+            "These figures were measured on the confidential table with ε-differential privacy, ε = "
+            + shown_loss(epsilon)
             + (f" for all of up to {jobs} jobs of a worker together" if jobs > 1 else " for a worker")
             + f", in addition to what the release cost; {name} in the ledger of dataset {dataset}.",
             f"Neighbouring tables: {Adjacency.ORIGIN_OR_SEGMENT}. Classes of length and density come from the release "

@@ -14,7 +14,7 @@ import hmac
 import json
 import re
 import secrets
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -113,6 +113,16 @@ class Seal:
     def datasets(self) -> list[str]:
         """Return the datasets whose ledgers workers have seen."""
         return sorted(self._read()["heads"])
+
+    @property
+    def there(self) -> bool:
+        """Whether there is a seal: where a worker has paid with this registry, there is one."""
+        return bool(self._read()["key"])
+
+    def check_of(self, dataset: str) -> Callable[[Account], None]:
+        """Return what raises LedgerError unless an account of a dataset goes on from where workers see it end now."""
+        seen = self.seen(dataset)
+        return lambda account: check_goes_on(account, seen)
 
     def seen(self, dataset: str) -> tuple[int, str] | None:
         """Return where workers last saw the ledger of a dataset end: number of entries and hash of the last.

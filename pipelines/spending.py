@@ -159,7 +159,7 @@ def release_and_pay(catalog: Catalog, registry: Path, dataset: str, spec: Spec, 
             found = _paid_release(catalog, registry, dataset, spec, unfinished.name, **options)
         except BaseException:
             with suppress(SynthmapError):
-                refund(catalog, dataset, unfinished.name)
+                refund(catalog, dataset, unfinished.name, check=Seal(registry).check_of(dataset))
                 unfinished.ended = unfinished.name not in read_account(catalog, dataset).losses
             raise
         unfinished.ended = True

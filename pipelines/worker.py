@@ -16,13 +16,14 @@ from pipelines.child import Child
 from pipelines.jobs.order import Order
 from pipelines.jobs.published import published
 from pipelines.leftovers import clear_dead_runs, clear_exports, clear_old_jobs
+from pipelines.seal import Seal
 from pipelines.settings import WorkerSettings
 from synthmap.catalog import claims
 from synthmap.catalog.claims import Claim, ClaimLostError, Watch
 from synthmap.catalog.database import open_catalog
 from synthmap.catalog.jobs import State
 from synthmap.catalog.ledger import refund
-from synthmap.errors import CatalogError, LedgerError, ReleaseError
+from synthmap.errors import CatalogError, ConfigurationError, LedgerError, ReleaseError
 
 R = TypeVar("R")
 BEATS = 6  # signs of life in a lease: several may fail before anybody takes the job over
@@ -121,9 +122,10 @@ class Worker:
         """Take back what a job that ended paid, if nothing was drawn for it; from now on nothing can be."""
         try:
             dataset, name = claim.job.inputs["dataset"], claim.job.release or ""
-            if self._patiently(lambda: refund(self.catalog, dataset, name)):
+            check = Seal(self._settings.registry).check_of(dataset)
+            if self._patiently(lambda: refund(self.catalog, dataset, name, check=check)):
                 self._log(f"{about}: nothing was drawn, so its loss was refunded")
-        except (CatalogError, LedgerError) as fault:
+        except (CatalogError, ConfigurationError, LedgerError) as fault:
             self._log(f"{about}: {fault}")
 
     def _attempt(self, claim: Claim, about: str) -> State:

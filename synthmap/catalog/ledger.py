@@ -8,7 +8,7 @@ On SQLite a writer is alone; on PostgreSQL writers of the ledger wait for each o
 budget are told apart here, never by a clock.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from sqlalchemy import select, text
@@ -112,15 +112,26 @@ def begin_drawing(catalog: Catalog, dataset: str, name: str, *, once: bool = Fal
     return account
 
 
-def refund(catalog: Catalog, dataset: str, name: str) -> bool:
+def refund(
+    catalog: Catalog, dataset: str, name: str, *, check: Callable[[Account], None] = lambda account: None
+) -> bool:
     """Return whether the loss `name` was taken back: only if no drawing began for it, and none can begin any more.
+
+    Parameters
+    ----------
+    catalog : Catalog
+    dataset, name : str
+    check : callable
+        Raises unless the account is one to take something back on: a ledger that was cut says of what was drawn that it
+        was not. `pipelines.seal.Seal.check_of` makes one.
 
     Raises
     ------
     LedgerError
-        If the ledger was damaged.
+        If the ledger was damaged, or does not pass the check.
     """
     with catalog.write() as session, _writing(session, dataset) as account:
+        check(account)
         loss = account.losses.get(name)
         if loss is None or loss.drawn:
             return False

@@ -1,6 +1,7 @@
 """``synthmap ledger``: the budgets of datasets and every loss that was incurred on them."""
 
 import json
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,6 +11,7 @@ import typer
 from synthmap.commands.datasets import Registry
 from synthmap.commands.shared import STORE, AsJson, Database, Store, opened, show
 from synthmap.errors import ConfigurationError, LedgerError
+from synthmap.privacy.shown import shown_budget, shown_loss
 
 if TYPE_CHECKING:
     from pipelines.release import Released
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
 app = typer.Typer(
     no_args_is_help=True, help="The ledger of privacy losses: budget, show, verify, export, record, refund."
 )
+UNSEEN = "no seal beside this registry has seen it: a ledger that was cut or replaced as a whole is not found"
 DatasetId = Annotated[str, typer.Argument(metavar="DATASET", help="Id of a registered dataset.")]
 SomeDataset = Annotated[str | None, typer.Argument(metavar="[DATASET]", show_default=False, help="[all]")]
 
@@ -30,17 +33,24 @@ def budget(
     dataset: DatasetId,
     epsilon: Annotated[float, typer.Option(help="Natural-log ε that all releases together may cost a person.")],
     delta: Annotated[float, typer.Option(help="δ of all together.")],
+    registry: Registry = None,
     store: Store = STORE,
     database: Database = "",
     as_json: AsJson = False,
 ) -> None:
     """Set the budget of a dataset, once: it can be neither raised nor lowered. Without one nothing is released."""
     with opened(store, database) as catalog:
+        from pipelines.seal import Seal
+        from pipelines.settings import worker_settings
         from synthmap.catalog.ledger import set_budget
 
+        seal = Seal(worker_settings(registry=registry).registry)
+        sealed = seal.there
         account = set_budget(catalog, dataset, epsilon, delta)
+        if sealed:
+            seal.remember(account)  # a budget that is replaced before anything is paid is found, too
     values = {"dataset": dataset, "epsilon": epsilon, "delta": delta, "head": account.head}
-    show(values, as_json, f"dataset {dataset}: budget ε = {epsilon:g}, δ = {delta:g}, for good")
+    show(values, as_json, f"dataset {dataset}: budget {_pair(values, shown_budget)}, for good")
 
 
 @app.command("show")
@@ -63,7 +73,11 @@ def verify(
     database: Database = "",
     as_json: AsJson = False,
 ) -> None:
-    """Check that the ledger is whole: hashes, order, sums, its end, and what workers have seen of it."""
+    """Check that the ledger is whole (hashes, order, sums, its end) and goes on from what workers have seen of it.
+
+    What no seal beside the registry has seen, and no export holds, could have been cut or replaced as a whole: then it
+    says so, and leaves with code 1.
+    """
     from pipelines.seal import Seal, check_goes_on
     from pipelines.settings import worker_settings
     from synthmap.catalog.ledger import read_account
@@ -73,30 +87,27 @@ def verify(
         raise LedgerError(f"export ({against}) must hold dataset ({dataset}); it has {', '.join(sorted(kept))}")
     seal = Seal(worker_settings(registry=registry).registry)
     sealed = seal.datasets()
+    heads: list[dict[str, Any]] = []
     with opened(store, database) as catalog:
         if dataset is not None and dataset not in sealed:
             _accounts(catalog, dataset)  # an error if there is none
-        accounts = []
         for id in sorted({*_known(catalog), *sealed, *kept}) if dataset is None else [dataset]:
-            seen = seal.seen(id)
-            accounts.append(read_account(catalog, id))
-            check_goes_on(accounts[-1], seen)
-    for account in accounts:
-        hashes = kept.get(account.dataset, [])
-        if [entry.hash for entry in account.entries[: len(hashes)]] != hashes:
-            raise LedgerError(
-                f"the ledger of dataset ({account.dataset}) must go on from {against}; it was written anew"
-            )
-    heads = [
-        {"dataset": one.dataset, "entries": len(one.entries), "head": one.head, "sealed": one.dataset in sealed}
-        for one in accounts
-    ]
-    lines = [
-        f"{one['dataset']}: whole, {one['entries']} entries, ends with {one['head']}"
-        + ("" if one["sealed"] else "; no worker of this registry has seen it, so only its own hashes were checked")
-        for one in heads
-    ]
-    show({"verified": True, "datasets": heads}, as_json, "\n".join(lines) or "no ledger")
+            seen, hashes = seal.seen(id), kept.get(id, [])
+            account = read_account(catalog, id)
+            check_goes_on(account, seen)
+            if [entry.hash for entry in account.entries[: len(hashes)]] != hashes:
+                raise LedgerError(f"the ledger of dataset ({id}) must go on from {against}; it was written anew")
+            goes_on = {} if seen is None else {"seal": seen[0]}
+            goes_on |= {"export": len(hashes)} if hashes else {}
+            heads.append({"dataset": id, "entries": len(account.entries), "head": account.head,
+                          "sealed": seen is not None, "goes_on_from_entry": goes_on})  # fmt: skip
+    verified = all(one["goes_on_from_entry"] for one in heads)
+    values: dict[str, Any] = {"verified": verified, "datasets": heads}
+    if not verified:
+        values["not_checked"] = UNSEEN
+    show(values, as_json, "\n".join(_checked(one) for one in heads) or "no ledger")
+    if not verified:
+        raise typer.Exit(1)
 
 
 @app.command()
@@ -126,7 +137,7 @@ def record(
     epsilon: Annotated[float, typer.Option(help="Natural-log ε of one time, for one job.")],
     delta: Annotated[float, typer.Option(help="δ of one time, for one job.")] = 0.0,
     kind: Annotated[str, typer.Option(help="query, implicates, segments, metrics or release.")] = "query",
-    times: Annotated[int, typer.Option(min=1, help="How often: R draws cost R times as much.")] = 1,
+    times: Annotated[int, typer.Option(min=1, help="How often, each with noise of its own: R draws cost R times.")] = 1,
     max_jobs_per_worker: Annotated[int, typer.Option(min=1, help="As in all losses of the dataset.")] = 1,
     segments: Annotated[bool, typer.Option("--segments", help="It protects the segment of a job, too.")] = False,
     registry: Registry = None,
@@ -152,15 +163,27 @@ def record(
 def refund(
     dataset: DatasetId,
     release: Annotated[str, typer.Argument(metavar="RELEASE", help="Id under which the loss was recorded.")],
+    registry: Registry = None,
     store: Store = STORE,
     database: Database = "",
     as_json: AsJson = False,
 ) -> None:
-    """Take back the loss of a release for which nothing was drawn. Whatever still runs for it will draw nothing."""
+    """Take back the loss of a release for which nothing was drawn. Whatever still runs for it will draw nothing.
+
+    Refused where the ledger does not go on from what workers have seen of it.
+    """
     with opened(store, database) as catalog:
+        from pipelines.seal import Seal
+        from pipelines.settings import worker_settings
         from synthmap.catalog.ledger import refund as take_back
 
-        done = take_back(catalog, dataset, release)
+        seal = Seal(worker_settings(registry=registry).registry)
+        if not seal.there:
+            raise ConfigurationError(
+                "registry must be the one that the loss was recorded with, with its seal beside it: without, a ledger "
+                "that was cut is not found (--registry)"
+            )
+        done = take_back(catalog, dataset, release, check=seal.check_of(dataset))
     if not done:
         raise LedgerError(f"release ({release}) must be a loss of dataset ({dataset}) for which nothing was drawn yet")
     show({"dataset": dataset, "release": release, "refunded": True}, as_json, f"{release}: refunded")
@@ -221,22 +244,35 @@ def _summary(catalog: "Catalog", account: "Account") -> dict[str, Any]:
     return asdict(summary(account, title))
 
 
+def _checked(one: dict[str, Any]) -> str:
+    """Return what was checked of a ledger."""
+    seen = [f"from entry {number}, which {'workers have seen' if by == 'seal' else 'the export holds'}"
+            for by, number in one["goes_on_from_entry"].items()]  # fmt: skip
+    told = f"{one['dataset']}: hashes, order and sums are whole; {one['entries']} entries, ends with {one['head']}; "
+    return told + (f"goes on {' and '.join(seen)}" if seen else UNSEEN)
+
+
 def _lines(values: dict[str, Any]) -> list[str]:
     spent, left, budget = values["spent"], values["left"], values["budget"]
     lines = [f"{values['dataset']}  {values['title']}"]
     if budget is None:
         return [*lines, f"  no budget, so nothing is released: synthmap ledger budget {values['dataset']}"]
-    lines.append(f"  budget ε = {budget['epsilon']:g}, δ = {budget['delta']:g}")
-    lines.append(f"  spent  ε = {spent['epsilon']:.6g}, δ = {spent['delta']:.6g}  ({values['composition']})")
-    lines.append(f"  left   ε = {left['epsilon']:.6g}, δ = {left['delta']:.6g}")
+    lines.append(f"  budget {_pair(budget, shown_budget)}")
+    lines.append(f"  spent  {_pair(spent, shown_loss)}  ({values['composition']})")
+    lines.append(f"  left   {_pair(left, shown_budget)}")
     if (tighter := values["tighter"]) is not None:
-        lines.append(f"  or     ε = {tighter['epsilon']:.6g}, δ = {tighter['delta']:.6g}  ({tighter['composition']})")
+        lines.append(f"  or     {_pair(tighter, shown_loss)}  ({tighter['composition']})")
     for entry in values["entries"]:
-        cost = "" if entry["epsilon"] is None else f"ε = {entry['epsilon']:g}, δ = {entry['delta']:g}"
+        shown = shown_budget if entry["kind"] == "budget" else shown_loss
+        cost = "" if entry["epsilon"] is None else _pair(entry, shown)
         lines.append(
             f"  {entry['number']:>5}  {entry['time'][:19]}  {entry['kind']:<10} {entry['name']}  {cost}".rstrip()
         )
     return [*lines, f"  ends with {values['head']}"]
+
+
+def _pair(figures: dict[str, Any], shown: Callable[[float], str]) -> str:
+    return f"ε = {shown(figures['epsilon'])}, δ = {shown(figures['delta'])}"
 
 
 def _exported(path: Path) -> dict[str, list[str]]:

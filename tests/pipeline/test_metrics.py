@@ -175,7 +175,7 @@ def crash(*_):
 
 def test_a_crash_before_noise_is_drawn_is_refunded_or_gone_on_with(site, monkeypatch):
     monkeypatch.setattr(pipelines.metrics, "read_confidential", crash)
-    monkeypatch.setattr(pipelines.metrics, "refund", lambda *_: True)  # killed: nobody refunds
+    monkeypatch.setattr(pipelines.metrics, "refund", lambda *_, **__: True)  # killed: nobody refunds
     with pytest.raises(Crash):
         publish(site)
     assert kinds(site) == [*BEFORE, "metrics"]

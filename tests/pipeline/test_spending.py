@@ -13,6 +13,7 @@ import sites
 from sqlalchemy import text
 from waiting import wait_for
 
+from pipelines import spending
 from pipelines.release import release
 from pipelines.seal import Seal
 from pipelines.spending import Spending
@@ -127,6 +128,14 @@ def pay(site, spec, name, **changes):
                    before_reading=paying.before_reading, before_drawing=paying.before_drawing)  # fmt: skip
 
 
+def cut(site, entries):
+    """Cut the ledger as whoever may write the catalog could: with a head that fits."""
+    kept = f"select hash from ledger where number = {entries}"  # noqa: S608
+    with site.catalog.write() as session:
+        session.execute(text(f"delete from ledger where number > {entries}"))  # noqa: S608
+        session.execute(text(f"update ledger_heads set entries = {entries}, hash = ({kept})"))  # noqa: S608
+
+
 @pytest.fixture
 def spec(own_table, tmp_path):
     from synthmap.spec import read_spec
@@ -153,14 +162,26 @@ def test_changed_data_a_cut_ledger_and_a_passed_budget_release_nothing(make_site
     own_table.unlink()
     with pytest.raises(BudgetExceededError):  # not that the table is missing
         pay(site, spec, "r3")
-    with site.catalog.write() as session:  # cut as whoever may write the catalog could: with a head that fits
-        kept = "select hash from ledger where number = 3"
-        session.execute(text("delete from ledger where number > 3"))
-        session.execute(text(f"update ledger_heads set entries = 3, hash = ({kept})"))  # noqa: S608
+    cut(site, 3)
     assert read_account(site.catalog, sites.DATASET).spent[0] == 4
     with pytest.raises(LedgerError, match="must go on from entry 5"):
         pay(site, spec, "r3")
     assert left_in(made.path.parent) == ["r1", "r2"]
+
+
+def test_nothing_is_refunded_on_a_ledger_whose_last_drawing_was_cut_off(make_site, spec, monkeypatch):
+    site = make_site((9, 1e-5))
+
+    def fail(spec, *, name, before_reading, before_drawing, **options):
+        before_reading(name)
+        before_drawing(name)
+        cut(site, 2)
+        raise OSError("the disk is full")
+
+    monkeypatch.setattr(spending, "release", fail)
+    with pytest.raises(OSError, match="full"):
+        spending.release_and_pay(site.catalog, site.registry, sites.DATASET, spec)
+    assert kinds(site) == ["budget", "release"]
 
 
 def test_a_table_that_changes_while_it_is_read_is_not_drawn_from(make_site, spec, own_table):

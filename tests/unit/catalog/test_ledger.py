@@ -183,6 +183,18 @@ def test_what_was_drawn_is_not_refunded_and_what_was_refunded_is_not_drawn(funde
         pay(funded, "r2")
 
 
+def test_nothing_is_refunded_on_an_account_that_does_not_pass_a_check(funded):
+    pay(funded)
+
+    def check(account):
+        assert account.spent == (1, 0)
+        raise LedgerError("the ledger must go on from entry 3")
+
+    with pytest.raises(LedgerError, match="must go on"):
+        refund(funded, DATA, "r1", check=check)
+    assert read_account(funded, DATA).spent == (1, 0)
+
+
 UNKNOWN = {
     "a rule": {"rule": "zcdp"},
     "a kind": {"kind": "gift"},

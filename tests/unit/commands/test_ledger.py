@@ -61,22 +61,30 @@ def test_a_release_is_paid_for_shown_verified_and_exported(region, one_object, o
     assert [json.loads(line)["hash"] for line in text.splitlines()] == [one["hash"] for one in found["entries"]]
     for kept in ("early.jsonl", "late.jsonl"):
         verified = one_object("ledger", "verify", f"--against={kept}")
-        told = {"dataset": "ri", "entries": 3, "head": found["head"], "sealed": True}
+        kept_to = {"seal": 3, "export": 1 if kept == "early.jsonl" else 3}
+        told = {"dataset": "ri", "entries": 3, "head": found["head"], "sealed": True, "goes_on_from_entry": kept_to}
         assert verified == {"verified": True, "datasets": [told]}
     (tmp_path / "object.json").write_text(json.dumps(one_object("ledger", "export")))
     assert one_object("ledger", "verify", "ri", "--against=object.json")["verified"]
     (tmp_path / "nothing.jsonl").write_text("")
     assert "at least one entry" in one_line("ledger", "verify", "--against=nothing.jsonl")
-    (other,) = one_object("ledger", "verify", "--registry=other.toml")["datasets"]
-    assert not other["sealed"]
-    assert "only its own hashes" in synthmap("ledger", "verify", "--registry=other.toml")[1]
+    assert "goes on from entry 3, which workers have seen" in synthmap("ledger", "verify")[1]
+    code, out, _ = synthmap("ledger", "verify", "--registry=other.toml", "--json")  # nothing stands behind its hashes
+    other = json.loads(out)
+    assert (code, other["verified"], other["datasets"][0]["sealed"]) == (1, False, False)
+    assert "cut or replaced as a whole is not found" in other["not_checked"]
+    code, out, _ = synthmap("ledger", "verify", "--registry=other.toml")
+    assert code == 1
+    assert "no seal beside this registry has seen it" in out
     assert "nothing was drawn yet" in one_line("ledger", "refund", "ri", made["release"])
+    assert "with its seal beside it" in one_line("ledger", "refund", "ri", made["release"], "--registry=other.toml")
 
     with sqlite3.connect(STORE) as connection:  # written anew as a whole: only what was kept elsewhere can tell
         connection.execute("delete from ledger where number > 1")
         (first,) = connection.execute("select hash from ledger").fetchone()
         connection.execute("update ledger_heads set entries = 1, hash = ?", [first])
     assert "which a worker has seen" in one_line("ledger", "verify")
+    assert "which a worker has seen" in one_line("ledger", "refund", "ri", made["release"])
     assert "which a worker has seen" in one_line(*release(region))
     assert "must go on from late.jsonl" in one_line("ledger", "verify", "--against=late.jsonl", "--registry=none.toml")
     assert one_object("ledger", "verify", "--against=early.jsonl", "--registry=none.toml")["verified"]
@@ -126,6 +134,40 @@ def test_answers_to_several_jobs_of_a_person_are_losses_of_a_group(region, one_o
     assert (spent["epsilon"], spent["delta"]) == (3, pytest.approx(2e-6 * (1 + math.exp(0.5) + math.exp(1)), rel=1e-9))
     spent = one_object("ledger", "record", "ri", "i", "--kind=implicates", *words)["spent"]
     assert spent["epsilon"] == 6
+
+
+def test_a_drawing_that_was_cut_off_does_not_make_a_refund(region, one_object, one_line):
+    """Without its last entry the ledger says that nothing was drawn; what workers have seen of it says otherwise."""
+    one_object("ledger", "budget", "ri", "--epsilon=4", "--delta=1e-6")
+    one_object("ledger", "record", "ri", "q", "--epsilon=0.5")
+    with sqlite3.connect(STORE) as connection:
+        connection.execute("delete from ledger where number > 2")
+        (head,) = connection.execute("select hash from ledger where number = 2").fetchone()
+        connection.execute("update ledger_heads set entries = 2, hash = ?", [head])
+    assert "must go on from entry 3" in one_line("ledger", "refund", "ri", "q")
+    (found,) = one_object("ledger", "show")["datasets"]
+    assert (found["count"], found["spent"]["epsilon"]) == (2, 0.5)
+
+
+def test_a_budget_that_is_replaced_before_anything_is_paid_is_found(region, one_object, one_line):
+    one_object("ledger", "budget", "ri", "--epsilon=4", "--delta=1e-6")
+    assert one_object("ledger", "verify")["verified"]
+    with sqlite3.connect(STORE) as connection:
+        for table in ("ledger", "ledger_heads"):
+            connection.execute(f"delete from {table}")  # noqa: S608
+    one_object("ledger", "budget", "ri", "--epsilon=400", "--delta=1e-6")
+    assert "must go on from entry 1" in one_line("ledger", "verify")
+    assert "must go on from entry 1" in one_line("ledger", "record", "ri", "q", "--epsilon=40")
+
+
+def test_figures_are_rounded_to_the_safe_side(region, one_object, synthmap):
+    one_object("ledger", "budget", "ri", "--epsilon=3.99999996", "--delta=1e-6")
+    assert "budget ε = 3.99999, δ = 1e-06" in synthmap("ledger", "show")[1]
+    one_object("ledger", "record", "ri", "q", "--epsilon=1.0000001", "--delta=1e-7")
+    told = synthmap("ledger", "show")[1]
+    assert "spent  ε = 1.00001, δ = 1e-07" in told
+    assert "left   ε = 2.99999, δ = 9e-07" in told
+    assert "query      q  ε = 1.00001, δ = 1e-07" in told
 
 
 def elsewhere(region, tmp_path):
