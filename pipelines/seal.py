@@ -15,6 +15,7 @@ import json
 import re
 import secrets
 from collections.abc import Callable, Iterable
+from itertools import chain, combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +32,7 @@ from synthmap.spec import Spec, TableSpec
 if TYPE_CHECKING:
     from synthmap.geography.zones import Zones
 
+MERGED = 8  # tables of which any that are merged in one file are found, by 2^8 - 1 marks at most
 _HEX = re.compile(r"[0-9a-f]{64}")
 _SUMS = re.compile(r"([0-9a-f]{32}){2,}")
 
@@ -61,7 +63,8 @@ class Seal:
         key = bytes.fromhex(self._read_or_make()["key"])
         sums = [self._sums(key, table, spec.segment_columns, zones) for table in spec.tables]
         together = np.add.reduce(sums, axis=0)
-        jobs = {_mark(key, b"jobs" + one[0].tobytes()) for one in [*sums, together] if one.any()}
+        merged = [np.add.reduce(some, axis=0) for some in _merged(sums)]
+        jobs = {_mark(key, b"jobs" + one[0].tobytes()) for one in merged if one.any()}
         if not jobs:
             raise ConfidentialDataError("the tables must hold at least one worker")
         flows = zip(("count", *spec.segment_columns), together[1:], strict=True)
@@ -195,6 +198,12 @@ def check_goes_on(account: Account, seen: tuple[int, str] | None) -> None:
             f"the ledger of dataset ({account.dataset}) must go on from entry {number}, which a worker has seen; "
             "it was cut or replaced: restore the newest state of the catalog"
         )
+
+
+def _merged(sums: list[NDArray[np.uint64]]) -> Iterable[tuple[NDArray[np.uint64], ...]]:
+    """Return which tables may stand in one file together: any of a few; of many each alone, and all."""
+    sizes = range(1, len(sums) + 1) if len(sums) <= MERGED else (1, len(sums))
+    return chain.from_iterable(combinations(sums, size) for size in sizes)
 
 
 def _mark(key: bytes, text: bytes) -> str:

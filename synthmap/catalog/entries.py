@@ -108,7 +108,7 @@ class Content(_Strict):
     key : str
         Tells keys apart.
     tables : tuple of str
-        Marks of the jobs in each table and in all together, whichever end is called origin; sorted.
+        Marks of the jobs in each table, in any few of them and in all together, whichever end is called origin; sorted.
     columns : dict of str to str
         By column of counts that is read, ``count`` for the total: mark of its flows in all tables together.
     public : str

@@ -187,6 +187,17 @@ def test_the_same_jobs_written_down_differently_are_no_second_dataset(spec_path,
     assert read_registry(registry) == {"x": first}
 
 
+def test_some_of_several_tables_in_one_file_are_no_second_dataset(spec_path, registry, flows, tmp_path):
+    parts = [flows[:100], flows[100:200], flows[200:]]
+    several = [csv_table(tmp_path / f"{i}.csv", part) for i, part in enumerate(parts)]
+    register(registry, "x", spec_path("one.toml", segments=None, duplicates="sum", tables=several))
+    for some in ((0, 1), (0, 2), (1, 2)):
+        rows = pl.concat(parts[i] for i in some).sample(fraction=1, shuffle=True)
+        merged = csv_table(tmp_path / f"m{some}.csv", rows)
+        with pytest.raises(LedgerError, match=r"as dataset \(x\)"):
+            register(registry, "y", spec_path("y.toml", segments=None, duplicates="sum", tables=[merged]))
+
+
 def test_one_worker_more_or_elsewhere_is_other_data(spec_path, registry, flows, other_jobs, tmp_path):
     register(registry, "x", spec_path("one.toml"))
     more = flows.with_columns(pl.col("count") + (pl.int_range(pl.len()) == 0).cast(pl.Int32))
