@@ -1,11 +1,12 @@
 """The guarantee of a release as a record for machines, a page and a text, all from one: its manifest and its plan."""
 
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pydantic import Field, ValidationError
+from pydantic import Field, ValidationError, model_validator
+from pydantic.json_schema import SkipJsonSchema
 
 from synthmap.errors import ReleaseCorruptError
 from synthmap.release.manifest import Manifest, read_manifest
@@ -15,9 +16,11 @@ from synthmap.release.statement_registry import Registry, make_registry
 from synthmap.release.statement_words import ADVICE, LEDGER, NOT_PROTECTED, odds, odds_note, prior, promise, sizes
 
 RECORD, PAGE = "statement.json", "statement.html"
-WORDING = 1  # one more whenever a word, a field or the page changes: releases made before keep theirs
+WORDING = 2  # one more whenever a word, a field or the page changes: releases made before keep theirs
+_REGISTRY_OF = 2  # the wording since which entries have the registry's present fields; older ones are read as they are
 SOURCES = (
-    "Fields of the entry: OpenDP's Differential Privacy Deployments Registry, opendp/deployments-registry-data; "
+    "Fields of the entry: OpenDP's Differential Privacy Deployments Registry, opendp/deployments-registry-data "
+    "at commit 057e5d81cf60; "
     "Nanayakkara, Ghazi, Vadhan 2025, arXiv:2509.13509.",
     "Questions: NIST SP 800-226, Guidelines for Evaluating Differential Privacy Guarantees, 2025, "
     "doi:10.6028/NIST.SP.800-226.",
@@ -40,9 +43,16 @@ class Statement(Fact):
     not_protected: list[str]
     ledger: str = Field(description="How this release adds to others.")
     advice: str
-    deployment: Registry = Field(description="An entry of OpenDP's registry of deployments.")
+    url_slug: str = Field(default="", description="Of the entry in OpenDP's registry of deployments: the release's id.")
+    deployment: Registry | SkipJsonSchema[dict[str, Any]] = Field(description="The rest of that entry.")
     questions: list[Question] = Field(description="Those of NIST SP 800-226.")
     sources: list[str]
+
+    @model_validator(mode="after")
+    def _has_an_entry(self) -> Self:
+        if self.wording >= _REGISTRY_OF and not isinstance(self.deployment, Registry):
+            raise ValueError("deployment must have the registry's fields")
+        return self
 
 
 def make_statement(manifest: Manifest, plan: pa.Table) -> Statement:
@@ -60,6 +70,7 @@ def make_statement(manifest: Manifest, plan: pa.Table) -> Statement:
         not_protected=list(NOT_PROTECTED),
         ledger=LEDGER,
         advice=ADVICE,
+        url_slug=facts.release,
         deployment=make_registry(manifest, facts),
         questions=make_questions(manifest, facts),
         sources=list(SOURCES),

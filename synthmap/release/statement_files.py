@@ -8,12 +8,13 @@ import pyarrow.parquet as pq
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from synthmap.errors import ReleaseCorruptError
+from synthmap.privacy.shown import shown_loss
 from synthmap.release.manifest import Manifest
 from synthmap.release.statement import PAGE, RECORD, WORDING, Statement, make_statement, parse_statement, record
 from synthmap.release.statement_facts import make_facts
 from synthmap.release.statement_words import percent, sizes
 
-FILTERS = {"percent": percent, "sizes": sizes, "most": lambda share: percent(share, up=True)}
+FILTERS = {"percent": percent, "sizes": sizes, "most": lambda share: percent(share, up=True), "loss": shown_loss}
 
 
 def page(statement: Statement) -> str:

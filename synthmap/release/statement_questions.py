@@ -4,10 +4,11 @@ Near, Darais, Lefkovitz, Howarth, "Guidelines for Evaluating Differential Privac
 800-226 (2025), doi:10.6028/NIST.SP.800-226. The topics are the pyramid's; the questions are put in our words.
 """
 
+from synthmap.privacy.shown import shown_loss
 from synthmap.release.manifest import Manifest
 from synthmap.release.statement_facts import Fact, Facts
 from synthmap.release.statement_mechanisms import words_of
-from synthmap.release.statement_words import ADVICE, LEDGER, odds, odds_note, prior, promise
+from synthmap.release.statement_words import ADVICE, LEDGER, TRUST, odds, odds_note, prior, promise
 
 
 class Question(Fact):
@@ -40,9 +41,9 @@ def make_questions(manifest: Manifest, facts: Facts) -> list[Question]:
         (
             "Comparing guarantees",
             "With which other guarantees may it be compared?",
-            f"With guarantees of the same unit only. ε here is a natural logarithm ({facts.dp.epsilon:g}); OnTheMap's "
-            "publications print exp(ε). Destination and headcount are fixed between neighbours (bounded DP), so a "
-            "guarantee for adding or removing a person is another thing.",
+            f"With guarantees of the same unit only. ε here is a natural logarithm ({shown_loss(facts.dp.epsilon)}); "
+            "OnTheMap's publications print exp(ε). Destination and headcount are fixed between neighbours (bounded "
+            "DP), so a guarantee for adding or removing a person is another thing.",
         ),
         (
             "Mixing with other releases",
@@ -79,8 +80,7 @@ def make_questions(manifest: Manifest, facts: Facts) -> list[Question]:
         (
             "Threat and trust model",
             "Who is trusted, and with what?",
-            "The central model: the curator and the machine that draws see the confidential table. Readers, the "
-            "service and whoever attacks them see the release only, all of it, with any other knowledge.",
+            TRUST,
         ),
         (
             "Side channels",
@@ -92,7 +92,7 @@ def make_questions(manifest: Manifest, facts: Facts) -> list[Question]:
             "Security and access control",
             "How is the confidential table kept?",
             "A release cannot tell; ask its curator. synthmap keeps intermediate files in a private directory and "
-            "removes them, stores no key of its random stream, and lets the service import nothing that reads secrets.",
+            "removes them, stores no key of its random stream, and lets the service import nothing that reads tables.",
         ),
         (
             "Data collection exposure",

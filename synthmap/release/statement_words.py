@@ -3,6 +3,7 @@
 import math
 from decimal import ROUND_CEILING, ROUND_HALF_EVEN, Context, Decimal
 
+from synthmap.privacy.shown import shown_loss, shown_losses
 from synthmap.release.statement_facts import Facts, Odds, PriorShare
 
 ADVICE = "Do not read single zones as facts: block figures are mostly chance; sum them up."
@@ -12,20 +13,33 @@ LEDGER = (
     "is left: the budget is the most that all releases and published measurements together may ever cost one person, "
     "in the same ε and δ as here. A release outside a ledger is accounted for by nobody but its curator."
 )
+SERVICE = (
+    "Service (the program that publishes): reads finished releases, and need not be trusted with secrets, unless the "
+    "curator lets `evaluate` run as a job, for this release or another of the same table: the figures of such a job "
+    "are exact, as confidential as the table, and lie where the service reads them for curators (<store>/.metrics/). "
+    "Then it, and whoever runs its machine, is trusted with those. `synthmap evaluate` at the command line leaves none "
+    "there."
+)
+TRUST = (
+    "The central model: the curator and the machine that draws see the confidential table. Readers, and whoever "
+    "attacks them, see the release only, all of it, with any other knowledge. So does the service, but for the exact "
+    "figures of `evaluate` where the curator had these made by a job: they lie in its store, and it is trusted with "
+    "them."
+)
 NOT_PROTECTED = (
     "The number of workers at each destination, which zones are destinations, and all totals of these: exact.",
     "What is true of people in general: that a factory draws its workers from the next village can be learned, and "
     "applied to anyone known to work there, whether or not that person is in the table.",
     "Guesses about one worker that lean on others whose homes go with that worker's, such as a household that moves "
     "together: the bounds are for one worker, all others being given.",
-    "The confidential table itself where it is kept, and the machine that drew the release: who can read them needs no "
-    "release.",
+    "The confidential table itself where it is kept, the machine that drew the release, and exact figures that the "
+    "curator measured with `evaluate`, where these are kept: who can read them needs no release.",
 )
 
 
 def amounts(facts: Facts) -> str:
     """Return ε and δ for people."""
-    return f"ε = {facts.dp.epsilon:g}, δ = {facts.dp.delta:.3g}"
+    return shown_losses(facts.dp.epsilon, facts.dp.delta)
 
 
 def promise(facts: Facts) -> list[str]:
@@ -36,9 +50,9 @@ def promise(facts: Facts) -> list[str]:
     ]
     if facts.pdp_cells is not None and facts.form == "probabilistic":
         found.append(
-            f"At cell level also (ε, δ)-probabilistic DP (OnTheMap's form): ε = {facts.pdp_cells.epsilon:g}, "
-            f"δ = {facts.pdp_cells.delta_destination:.3g} for a destination, "
-            f"{facts.pdp_cells.delta_table:.3g} for the whole table."
+            f"At cell level also (ε, δ)-probabilistic DP (OnTheMap's form): "
+            f"{shown_losses(facts.pdp_cells.epsilon, facts.pdp_cells.delta_destination)} for a destination, "
+            f"δ = {shown_loss(facts.pdp_cells.delta_table, 3)} for the whole table."
         )
     return found
 
@@ -50,9 +64,9 @@ def odds(one: Odds, facts: Facts) -> str:
         whose = whose.replace("home", "home and segment", 1)
     chance = ""
     if one.chance > 0:
-        chance = f"but for a chance of at most {one.chance:.3g} (1 in {math.floor(1 / one.chance):,}), "
+        chance = f"but for a chance of at most {shown_loss(one.chance, 3)} (1 in {math.floor(1 / one.chance):,}), "
     if one.factor is None:
-        return f"In odds: ε = {one.epsilon:g} is too large to bound anything about {whose}."
+        return f"In odds: ε = {shown_loss(one.epsilon)} is too large to bound anything about {whose}."
     return (
         f"In odds: {chance}the release multiplies the odds that an attacker gives to the truth about {whose} by at "
         f"most {one.factor:g}; what seemed {percent(one.beliefs[1].prior)} likely beforehand seems at most "

@@ -127,7 +127,7 @@ class TestMadeUpRegion:
         assert {RECORD, PAGE} <= set(found.manifest.files)
         told = read_statement(found.path)
         assert told.facts.dp == found.manifest.privacy.dp
-        assert told.deployment.product.data_curators == ["Statistics Office"]
+        assert told.deployment.basic.data_curators[0].data_curator_name == "Statistics Office"
         assert "ε = 4, δ = 1e-06" in text(told)
         assert "NOT PRIVATE" not in text(told)
 

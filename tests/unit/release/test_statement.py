@@ -42,8 +42,9 @@ def test_the_text_is_that_of_the_record(small_release):
 def test_the_schema_describes_the_record(small_release):
     found = schema()
     values = json.loads(record(read_statement(small_release())))
-    assert set(found["required"]) | {"format"} == set(values) == set(found["properties"])
+    assert set(found["required"]) | {"format", "url_slug"} == set(values) == set(found["properties"])
     assert found["additionalProperties"] is False
+    assert found["properties"]["deployment"]["$ref"] == "#/$defs/Registry"
 
 
 @pytest.mark.parametrize("content", [b"", b"{}", b"\xff", b'{"format": "synthmap-statement-2"}'])

@@ -103,11 +103,26 @@ def test_words_of_another_version_are_no_fault(small_release):
     assert verify(directory).files == 6
 
 
+OLD = {"product": {"name": "Commuting", "data_curators": ["A"]}, "dp_flavor": {"bound_on_input_distance": 2}}
+
+
+def test_a_record_with_the_registry_s_fields_of_before_is_read_and_shown_as_it_is(small_release):
+    directory = small_release(stated=True)
+    replace(directory, RECORD, reworded(directory, wording=1, deployment=OLD))
+    assert verify(directory).files == 6
+    found = read_statement(directory)
+    assert found.deployment == OLD
+    assert "bound on input distance" in page(found)
+    replace(directory, RECORD, reworded(directory, wording=WORDING, deployment=OLD))
+    with pytest.raises(ReleaseCorruptError, match="must be a statement"):
+        verify(directory)
+
+
 def test_a_change_of_words_is_a_new_version_of_them(small_release):
     """If this fails, words or the page changed: raise WORDING, or releases of before do not verify; then pin anew."""
     found = read_statement(small_release(stated=True))
     mark = sha256((record(found) + page(found)).encode()).hexdigest()[:16]
-    assert (WORDING, mark) == (1, "72c3b6ed58c3021e")
+    assert (WORDING, mark) == (2, "48ab6fbf2153efad")
 
 
 def test_a_page_needs_nothing_else_and_is_readable_by_all(small_release):
@@ -140,7 +155,8 @@ def test_the_page_holds_all_that_the_record_says(small_release):
     said = [
         *statement.promise, *statement.odds, statement.prior, *statement.not_protected, statement.ledger,
         *(part for one in statement.questions for part in (one.question, one.answer)), *statement.sources,
-        *statement.deployment.model.actors, statement.deployment.implementation.mechanisms,
+        *statement.deployment.deployment_model.actors, statement.deployment.implementation.mechanisms,
+        *statement.deployment.administrative.registry_authors,
     ]  # fmt: skip
     assert [sentence for sentence in said if " ".join(sentence.split()) not in shown] == []
     assert read_manifest(directory).release in shown

@@ -33,6 +33,14 @@ def test_the_probabilistic_promise_speaks_of_cells_and_of_exp_epsilon(say):
     assert "at most 54.5982; what seemed 1 % likely beforehand seems at most 35.6 % likely" in told
 
 
+def test_figures_are_never_better_in_words_than_they_are(say):
+    cells = {"epsilon": 4.0000004, "delta_destination": 1.0001e-6, "delta_table": 1.5001e-6}
+    told = say(dp={"epsilon": 4.0000004, "delta": 1.2341e-6}, pdp_cells=cells)
+    assert "with ε = 4.00001, δ = 1.24e-06, for this table" in told
+    assert "(OnTheMap's form): ε = 4.00001, δ = 1.01e-06 for a destination, δ = 1.51e-06 for the whole table" in told
+    assert "at most 1.24e-06 (1 in" in told
+
+
 def test_plain_dp_claims_no_more_than_it_bounds(say):
     told = say(**ADP)
     assert "probabilistic" not in told
