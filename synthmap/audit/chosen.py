@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 
-from synthmap.audit import broken, chosen_histogram
+from synthmap.audit import broken, broken_shares, chosen_histogram
 from synthmap.audit.exact import ExactFinding, audit_exactly
 from synthmap.audit.float_dirichlet import audit_float_dirichlet
 from synthmap.audit.mechanism import AS_IT_IS, Mechanism
@@ -125,6 +125,11 @@ def attack_controls() -> list[Attack]:
     def changed(one: tuple[World, tuple[Table, Table]], settings: PlanSettings) -> tuple[World, tuple[Table, Table]]:
         return replace(one[0], settings=settings), one[1]
 
+    def of_three(epsilon: float) -> tuple[World, tuple[Table, Table]]:
+        """Return a lone worker of three cells, in the second or in the first."""
+        settings = replace(SETTINGS, rule=Rule.PURE, epsilon=epsilon)
+        return World("a lone worker, three cells", two_zones(), (0,), (1,), settings), (((1,),), ((0,),))
+
     return [
         Attack(*pair, 4_000, broken.ONLY_OCCUPIED_CELLS),
         Attack(*lone, 60_000, broken.SEVEN_TENTHS),
@@ -133,6 +138,8 @@ def attack_controls() -> list[Attack]:
         Attack(*twins, 4_000, broken.ONE_STREAM_FOR_TWO),
         Attack(*pair, 4_000, broken.SIZE_FROM_THE_DATA),
         Attack(*beside, 4_000, broken.LONE_WORKERS_FORGOTTEN),
+        Attack(*of_three(7.5), 200_000, broken_shares.SHARES_IN_SINGLES),
+        Attack(*of_three(8.7), 1_000_000, broken_shares.SHARES_IN_DOUBLES),
         *(Attack(*one) for one in chosen_histogram.attacked_controls()),
     ]
 

@@ -1,6 +1,7 @@
 """Why the draw uses integers: a Dirichlet sampler in single precision, run with every uniform number it can get.
 
-The breach is a rare event, so it is enumerated: no number of draws would show it.
+The breach is a rare event, so it is enumerated: no number of draws would show it. They do show the other breach that
+floats cause, see `broken_shares`.
 """
 
 import math
