@@ -127,30 +127,37 @@ def left_in() -> Callable[[Path], list[str]]:
     return left
 
 
-def neighbour(flows, zones):
-    """Return `flows` with one worker of the largest destination moved to an origin nobody there has."""
+def neighbour(flows, zones, change):
+    """Return `flows` with one worker of the largest destination changed.
+
+    The worker gets an origin nobody there has, another segment, or both.
+    """
     largest = flows.group_by("destination").agg(pl.col("count").sum()).sort("count")["destination"][-1]
     here = flows.filter(pl.col("destination") == largest)
-    home = sorted(set(zones) - set(here["origin"]))[-1]
     from_row = here.filter(pl.col("SA01") > 0).row(0, named=True)
-    gone = pl.all_horizontal(pl.col(name) == from_row[name] for name in ("origin", "destination"))
-    moved = flows.with_columns(
-        pl.when(gone).then(pl.col(n) - 1).otherwise(pl.col(n)).alias(n) for n in ("count", "SA01")
-    )
-    added = from_row | {"origin": home, "count": 1, "SA01": 1, "SA02": 0, "SA03": 0}
-    return pl.concat([moved.filter(pl.col("count") > 0), pl.DataFrame([added], schema=flows.schema)])
+    home = from_row["origin"] if change == "segment" else sorted(set(zones) - set(here["origin"]))[-1]
+    segment = "SA01" if change == "origin" else "SA02"
+    one = {name: int(name in ("count", segment)) for name in ("count", *SEGMENTS)}
+    gone = {name: -int(name in ("count", "SA01")) for name in one}
+    pair = {name: from_row[name] for name in ("origin", "destination")}
+    changes = pl.DataFrame([pair | gone, pair | {"origin": home} | one], schema=flows.schema)
+    moved = pl.concat([flows, changes]).group_by("origin", "destination", maintain_order=True).sum()
+    return moved.filter(pl.col("count") > 0).select(flows.columns).cast(dict(flows.schema))
 
 
 @pytest.fixture
 def neighbours(region, tmp_path, region_spec, with_changes, write_spec):
-    """Return spec files for the region's table and for a neighbour of it, each in a directory of its own."""
+    """Return spec files for the region's table and for a neighbour of it, each in a directory of its own.
 
-    def make(**changes):
+    They differ in one worker's "origin", "segment", or "both".
+    """
+
+    def make(change="origin", **changes):
         flows = pl.read_parquet(region / "od.parquet").with_columns(pl.col("origin", "destination").cast(pl.String))
         zones = pl.read_parquet(region / "zones.parquet")["id"]
         specs = []
-        for name, table in (("one", flows), ("two", neighbour(flows, zones))):
-            assert table["count"].sum() == 3000
+        for name, table in (("one", flows), ("two", neighbour(flows, zones, change))):
+            assert table["count"].sum() == table.select(pl.sum_horizontal(SEGMENTS)).sum().item() == 3000
             (tmp_path / name).mkdir()
             table.write_parquet(tmp_path / name / "od.parquet")
             tables = [region_spec["tables"][0] | {"path": "od.parquet"}]

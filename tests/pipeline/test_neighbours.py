@@ -14,15 +14,20 @@ from starlette.testclient import TestClient
 
 import pipelines.partition
 import pipelines.publish
+import pipelines.synthesize
 from pipelines.jobs.__main__ import _teller, carry_out
 from pipelines.jobs.order import Order
 from pipelines.release import plan, release
 from synthmap.catalog.claims import claim
+from synthmap.mechanism.table import Counts
 from synthmap.service.app import create_app
 from synthmap.service.settings import service_settings
 from synthmap.spec import read_spec
 
 NAME = "demo-20260101T000000Z-00000000"
+NOISY = {"plan": {"mechanism": "histogram"}}
+GAUSSIAN = {"plan": {"mechanism": "histogram", "noise": "gaussian"}}
+DROPPING = {"plan": {"keep": "prior", "cells": 16}}
 PRIOR_ALONE = {"segments": None, "plan": {"cells": 1}}  # such a draw depends on no origin
 CREATED = re.compile(r'"created": ?"[^"]*"')
 
@@ -35,10 +40,21 @@ def scrubbed(text, spec):
     return re.sub(r"\d{4}-\d\d-\d\d(T[\d:+]+)?", "…", text)
 
 
-@pytest.mark.parametrize("changes", [{}, {"plan": {"keep": "prior", "cells": 16}}], ids=["auto", "dropping"])
-def test_neighbouring_tables_show_no_difference_but_the_draw(neighbours, command, changes):
+@pytest.mark.parametrize(
+    ("change", "changes"),
+    [
+        ("origin", {}),
+        ("segment", {"run": {"scratch": "scratch", "seed": 4, "partitions": 3}}),  # 3 draws nobody for that worker
+        ("both", DROPPING),
+        ("origin", NOISY),
+        ("segment", NOISY),
+        ("both", GAUSSIAN),
+    ],
+    ids=["auto, origin", "auto, segment", "dropping, both", "noisy, origin", "noisy, segment", "gaussian, both"],
+)
+def test_neighbouring_tables_show_no_difference_but_the_draw(neighbours, command, change, changes):
     seen = []
-    for spec in neighbours(**changes):
+    for spec in neighbours(change, **changes):
         done = command("release", spec, "--scheduler", "threads", "--json")
         assert done.returncode == 0, done.stderr
         found = spec.parent / "store" / json.loads(done.stdout)["release"]
@@ -56,8 +72,10 @@ def test_neighbouring_tables_show_no_difference_but_the_draw(neighbours, command
     assert seen[0][1] != seen[1][1]
 
 
-def test_neighbouring_tables_have_the_same_plan(neighbours, command):
-    plans = [command("plan", spec, "--scheduler", "threads", "--json") for spec in neighbours()]
+@pytest.mark.parametrize("mechanism", ["dirichlet", "auto"])
+def test_neighbouring_tables_have_the_same_plan(neighbours, command, mechanism):
+    specs = neighbours("both", plan={"mechanism": mechanism})
+    plans = [command("plan", spec, "--scheduler", "threads", "--json") for spec in specs]
     assert plans[0].returncode == plans[1].returncode == 0
     assert plans[0].stdout == plans[1].stdout
 
@@ -70,21 +88,45 @@ class Noon:
         return datetime(2026, 1, 1, 12, tzinfo=zone)
 
 
-def test_a_draw_that_depends_on_no_origin_is_the_same_release_to_the_byte(neighbours, monkeypatch):
-    """Sizes, order, encoding and statistics of the files follow from the draw alone, not from the table's rows."""
-    monkeypatch.setattr(pipelines.publish, "datetime", Noon)
+def released_of_both(paths):
+    """Return the files of a release of each table, whose rows are in another order."""
     seen = []
-    for i, path in enumerate(neighbours(**PRIOR_ALONE)):
+    for i, path in enumerate(paths):
         table = path.parent / "od.parquet"
         pl.read_parquet(table).sample(fraction=1, shuffle=True, seed=i).write_parquet(table)
         found = release(read_spec(path), scheduler="threads", name=NAME).path
-        files = {one.relative_to(found).as_posix(): one.read_bytes() for one in found.rglob("*") if one.is_file()}
-        seen.append(files)
+        seen.append({one.relative_to(found).as_posix(): one.read_bytes() for one in found.rglob("*") if one.is_file()})
     assert len(seen[0]) >= 5
-    assert seen[0] == seen[1]
+    return seen
 
 
-def test_a_plan_is_made_from_the_same_for_both(neighbours, monkeypatch):
+def test_a_draw_that_depends_on_no_origin_is_the_same_release_to_the_byte(neighbours, monkeypatch):
+    """Sizes, order, encoding and statistics of the files follow from the draw alone, not from the table's rows."""
+    monkeypatch.setattr(pipelines.publish, "datetime", Noon)
+    one, other = released_of_both(neighbours(**PRIOR_ALONE))
+    assert one == other
+
+
+@pytest.mark.parametrize("changes", [{}, NOISY, GAUSSIAN], ids=["resampled", "noisy", "gaussian"])
+@pytest.mark.parametrize("change", ["segment", "both"])
+def test_so_is_one_of_any_mechanism_that_was_given_public_counts(neighbours, monkeypatch, change, changes):
+    """As if everybody lived in one place and were in one segment: what is around the mechanism gets nothing past it."""
+
+    def of_public_counts(plan, counts, *others):
+        rows = np.arange(len(plan) + 1)
+        workers = np.zeros((len(plan), counts.workers.shape[1]), np.int64)
+        workers[:, 0] = plan.headcount
+        return made(plan, Counts(rows, np.zeros(len(plan), np.int32), workers), *others)
+
+    made = pipelines.synthesize.synthesize
+    monkeypatch.setattr(pipelines.synthesize, "synthesize", of_public_counts)
+    monkeypatch.setattr(pipelines.publish, "datetime", Noon)
+    one, other = released_of_both(neighbours(change, **changes))
+    assert one == other
+
+
+@pytest.mark.parametrize(("change", "changes"), [("origin", {}), ("both", NOISY)], ids=["origin", "noisy, both"])
+def test_a_plan_is_made_from_the_same_for_both(neighbours, monkeypatch, change, changes):
     """What a plan takes long over can tell nothing where it is given nothing else."""
     given = []
 
@@ -98,7 +140,7 @@ def test_a_plan_is_made_from_the_same_for_both(neighbours, monkeypatch):
     made = pipelines.partition.plan_destinations
     monkeypatch.setattr(pipelines.partition, "plan_destinations", spy)
     plans = []
-    for path in neighbours():
+    for path in neighbours(change, **changes):
         given.append([])
         plans.append(plan(read_spec(path), scheduler="threads"))
     one, other = (sorted(calls, key=lambda call: call[0]) for calls in given)
@@ -112,10 +154,11 @@ def test_a_plan_is_made_from_the_same_for_both(neighbours, monkeypatch):
     assert plans[0].summary == plans[1].summary
 
 
-def test_a_job_tells_the_same_of_both(neighbours):
+@pytest.mark.parametrize(("change", "changes"), [("origin", {}), ("both", NOISY)], ids=["origin", "noisy, both"])
+def test_a_job_tells_the_same_of_both(neighbours, change, changes):
     """Stages, per cent and result, in the order in which the job's process tells them; each draws with its own key."""
     told = []
-    for path in neighbours(run={"scratch": "scratch", "partitions": 3}):
+    for path in neighbours(change, run={"scratch": "scratch", "partitions": 3}, **changes):
         site = sites.site(path.parent / "site", f"sqlite:///{path.parent / 'catalog.sqlite'}")
         site.register(path)
         job = site.submit()
@@ -145,10 +188,11 @@ def answers(path, urls):
 OF_ALL = ["/", "/api", "/conformance", "/processes", "/processes/release", "/releases", "/collections"]
 
 
-def test_the_service_describes_both_alike(neighbours):
+@pytest.mark.parametrize(("change", "changes"), [("origin", {}), ("segment", NOISY)], ids=["origin", "noisy, segment"])
+def test_the_service_describes_both_alike(neighbours, change, changes):
     """Landing page, OpenAPI and its examples, processes, lists: none looks at more than manifests."""
     seen = []
-    for path in neighbours():
+    for path in neighbours(change, **changes):
         release(read_spec(path), scheduler="threads", name=NAME)
         seen.append(answers(path, OF_ALL))
     assert NAME in seen[0]["/releases"]

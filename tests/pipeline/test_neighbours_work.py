@@ -14,6 +14,7 @@ import sites
 
 import pipelines.partition
 import synthmap.mechanism.dirichlet_plan
+import synthmap.privacy.gaussian
 from pipelines.jobs.__main__ import _described, _teller, carry_out
 from pipelines.jobs.order import Order
 from pipelines.release import plan
@@ -21,6 +22,12 @@ from synthmap.catalog.claims import claim
 from synthmap.errors import SynthmapError
 from synthmap.spec import read_spec
 
+REMEMBERED = [
+    synthmap.mechanism.dirichlet_plan._calibrator,
+    synthmap.privacy.gaussian.gaussian_delta,
+    synthmap.privacy.gaussian.gaussian_tails,
+    synthmap.privacy.gaussian.minimum_gaussian,
+]
 SEEN = threading.local()  # where this thread notes the files it opens; an audit hook cannot be taken away again
 
 
@@ -67,24 +74,26 @@ def taken_away(paths):
 
 
 @pytest.mark.parametrize(
-    "changes",
+    ("change", "options"),
     [
-        {},
-        {"plan": {"keep": "prior", "cells": 16}},
-        {"plan": {"coarsening": "distance"}},
-        {"plan": {"mechanism": "histogram"}},
+        ("origin", {}),
+        ("segment", {"keep": "prior", "cells": 16}),
+        ("origin", {"coarsening": "distance"}),
+        ("both", {"mechanism": "histogram"}),
+        ("segment", {"mechanism": "histogram", "noise": "gaussian"}),
     ],
-    ids=["auto", "dropping", "distance", "histogram"],
+    ids=["auto", "dropping", "distance", "histogram", "gaussian"],
 )
-def test_planning_opens_nothing_and_does_the_same_work_for_both(neighbours, monkeypatch, changes):
+def test_planning_opens_nothing_and_does_the_same_work_for_both(neighbours, monkeypatch, change, options):
     """It goes on where every confidential file is away: the table, and what was made of it on the way."""
     made, found = pipelines.partition.plan_destinations, []
-    specs = neighbours(run={"scratch": "scratch", "seed": 3, "partitions": 1}, **changes)
+    specs = neighbours(change, run={"scratch": "scratch", "seed": 3, "partitions": 1}, plan=options)
 
     def spy(*given):
         place = specs[len(found) % 2].parent
         confidential = [place / "od.parquet", *(place / "scratch").rglob("*.npy")]
-        synthmap.mechanism.dirichlet_plan._calibrator.cache_clear()  # what the other run left there, too
+        for cached in REMEMBERED:  # what the other run left there, too
+            cached.cache_clear()
         with taken_away(confidential):
             made(*given)  # compiled, imported and remembered
             with watched() as (calls, opens):
@@ -99,7 +108,8 @@ def test_planning_opens_nothing_and_does_the_same_work_for_both(neighbours, monk
     assert files >= 4
     assert opens == []
     assert sum(calls.values()) > 50
-    assert any("survey" in name or "calibrate" in name or "minimum_units" in name for name in calls)
+    made_noise = ("survey", "calibrate", "minimum_units", "gaussian_variance")
+    assert any(work in name for name in calls for work in made_noise)
     assert (files, opens, calls, planned) == other
 
 
@@ -137,8 +147,8 @@ FAULTS = {
 def bad_neighbours(neighbours):
     """Return spec files for two neighbouring tables that break the same rule."""
 
-    def make(fault, **changes):
-        specs = neighbours(**changes)
+    def make(fault, change="origin", **changes):
+        specs = neighbours(change, **changes)
         for path in specs:
             table = path.parent / "od.parquet"
             shutil.copyfile(table, table.with_name("od.good"))
@@ -148,12 +158,15 @@ def bad_neighbours(neighbours):
     return make
 
 
-@pytest.mark.parametrize("fault", FAULTS)
-def test_neighbouring_tables_with_a_fault_are_refused_alike(bad_neighbours, fault):
+@pytest.mark.parametrize(
+    ("fault", "change"),
+    [*((fault, "origin") for fault in FAULTS), ("segments that do not add up", "segment"), ("a pair twice", "both")],
+)
+def test_neighbouring_tables_with_a_fault_are_refused_alike(bad_neighbours, fault, change):
     """Progress up to there, the text that the public reads, and the line for the operator's log."""
     told = []
     # one part: of several, which ends first is chance
-    for path in bad_neighbours(fault, run={"scratch": "scratch", "partitions": 1}):
+    for path in bad_neighbours(fault, change, run={"scratch": "scratch", "partitions": 1}):
         site = sites.site(path.parent / "site", f"sqlite:///{path.parent / 'catalog.sqlite'}")
         table, bad = path.parent / "od.parquet", path.parent / "od.bad"
         table.rename(bad)
