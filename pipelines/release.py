@@ -21,6 +21,7 @@ from pipelines.synthesize import draw, publish_zones
 from pipelines.tabulate import HEADCOUNT, Stretch, tabulate
 from pipelines.unpaid import Unpaid
 from synthmap.analysis.prior_table import open_prior_table, read_prior_table, refuse_confidential, write_prior_table
+from synthmap.confidential.files import is_called_parquet
 from synthmap.errors import (
     ConfidentialDataError,
     ConfigurationError,
@@ -43,7 +44,7 @@ from synthmap.spec import Spec
 Progress = Callable[[str, int, int], None]
 Paying = Callable[[str, Loss], None]
 WORKERS_PER_PARTITION = 500_000
-_STRETCHES = 2  # of a table for each thread, so that none waits long for the last
+_STRETCHES = 4  # of a table for each thread, so that none waits long for the last
 _REGION = "region"  # in the scratch directory: zones and prior, public
 
 
@@ -245,7 +246,8 @@ def _read(
     """
 
     def run(of: int, beside: Sequence[Future] = ()) -> list[tuple[Stretch, Path]]:
-        cut = [Stretch(table, part, of) for table in range(len(spec.tables)) for part in range(of)]
+        pieces = [of if is_called_parquet(table) else 1 for table in spec.tables]  # CSV is read from its beginning
+        cut = [Stretch(table, part, number) for table, number in enumerate(pieces) for part in range(number)]
         tasks = [client.submit(tabulate, spec, stretch, directory / _REGION, directory, pure=False) for stretch in cut]
         found = _gather([*beside, *tasks], "read", progress, to_the_end=True)
         return list(zip(cut, found[len(beside) :], strict=True))

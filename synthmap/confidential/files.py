@@ -28,7 +28,12 @@ _SEPARATORS = {",": "a comma", ";": "a semicolon", "\t": "a tab", "|": "a vertic
 
 def is_parquet(table: TableSpec) -> bool:
     """Return whether the file says, by its first bytes or its name, that it is Parquet."""
-    return _magic(table) == b"PAR1" or table.path.suffix.lower() in {".parquet", ".pq"}
+    return _magic(table) == b"PAR1" or is_called_parquet(table)
+
+
+def is_called_parquet(table: TableSpec) -> bool:
+    """Return whether the file says so by its name; it is not opened."""
+    return table.path.suffix.lower() in {".parquet", ".pq"}
 
 
 def check_columns(table: TableSpec, needed: list[str], zones: Zones | None) -> None:
