@@ -284,4 +284,4 @@ def _gather(tasks: Sequence[Future], stage: str, progress: Progress, *, to_the_e
         if isinstance(fault, SynthmapError):
             raise fault.with_traceback(None)
         raise StageError(f"the workers of the cluster were lost during stage {stage}; nothing was published")
-    return [task.result() for task in tasks]
+    return list(tasks[0].client.gather(tasks))  # all at once: each on its own is a message there and back
