@@ -6,6 +6,8 @@ import numpy as np
 import shapely
 from numpy.typing import NDArray
 
+from synthmap.published.areas.mending import bounded, mended
+
 
 def the_short_way(parts: NDArray[np.object_], turn: float = 360.0) -> tuple[NDArray[np.object_], bool]:
     """Return simple geometries whose edges of more than half a turn take the short way, and whether any had one.
@@ -42,8 +44,10 @@ def unwound(
         if any(
             abs(xy[-1, 0] - xy[0, 0]) > turn / 2 for xy in lines[1:]
         ):  # at a pole, holes share an edge with the shell
-            solid, *hollow = shapely.make_valid(shapely.polygons(shell)), *map(shapely.Polygon, holes)
-            out[at] = shapely.difference(solid, shapely.union_all(shapely.make_valid(hollow)))
+            made = np.array([shapely.Polygon(xy) for xy in (shell, *holes)], object)
+            bounded(made)
+            solid, *hollow = (shapely.union_all(mended(one)) for one in made)
+            out[at] = shapely.difference(solid, shapely.union_all(hollow))
         else:
             out[at] = shapely.Polygon(shell, holes)
     return np.asarray(shapely.get_parts(out), object)

@@ -12,11 +12,14 @@ from numpy.typing import NDArray
 from synthmap.errors import QueryError
 from synthmap.geography.sphere import EARTH_KM, arc_km, unit_vectors
 from synthmap.published.areas.antimeridian import within_180
+from synthmap.published.areas.mending import edges, meeting
 
 FARTHEST_M = 1_000_000.0  # of a buffer, and of a shape from its middle: distances are right to half a per cent
 _EDGE = 0.1  # degrees: longer edges are divided, as they are straight in degrees, not in the projection
 _VERTICES = 1_000_000  # that dividing adds at most
 _OUTLINED = 2_000  # parts whose outlines are joined for a picture
+_NEAR = 500_000  # pairs of edges of single parts that are so near that their outlines may cross: a second, and 100 MB
+_ROUGH = 0.01  # of a distance: what GEOS, too, leaves out of a line before it draws the outline
 _SLIT_M = 0.5
 _QUARTER = 32  # vertices of a quarter of a circle
 
@@ -38,14 +41,29 @@ class Ring:
     _inner_m: float
 
     def outline(self) -> shapely.Geometry | None:
-        """Return it as polygons in degrees, cut at the antimeridian; None where it is made of too many parts."""
-        if self._parts.size > _OUTLINED:
+        """Return it as polygons in degrees, cut at the antimeridian; None where that would take too long.
+
+        That is where it is made of too many parts, or where a line runs to and fro too often within its distance.
+        """
+        if self._parts.size > _OUTLINED or not all(map(self._drawable, {self._buffer_m, self._inner_m} - {0.0})):
             return None
         outline = shapely.union_all(shapely.buffer(self._parts, self._buffer_m, quad_segs=_QUARTER))
         if self._inner_m > 0:
             inner = shapely.union_all(shapely.buffer(self._parts, self._inner_m, quad_segs=_QUARTER))
             outline = shapely.difference(outline, inner)
         return self._in_degrees(outline)
+
+    def _drawable(self, distance: float) -> bool:
+        """Return whether the outlines of single parts cross themselves seldom enough; one of all of them does."""
+        near = 0
+        for part in self._parts:
+            lines = shapely.get_rings(part) if shapely.get_dimensions(part) == 2 else np.array([part], object)
+            rough = shapely.simplify(lines, _ROUGH * distance)
+            for one, _ in meeting(edges(rough, distance), distance):
+                near += one.size
+                if near > _NEAR:
+                    return False
+        return True
 
     @cached_property
     def _projection(self) -> pyproj.Transformer:

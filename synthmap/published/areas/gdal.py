@@ -16,6 +16,7 @@ import numpy as np
 import shapely
 
 from synthmap.errors import QueryError
+from synthmap.published.areas.mending import bounded
 from synthmap.published.areas.shapes import FEATURES, VERTICES, Shape, make_shape
 
 SECONDS = 20.0
@@ -57,7 +58,10 @@ def read_with_gdal(data: bytes, description: str) -> Shape:
         for layer in layers["layers"]
     ]
     notes = dict.fromkeys(note for one in shapes for note in one.notes)
-    return Shape(np.concatenate([one.parts for one in shapes]), description, tuple(notes))
+    parts = np.concatenate([one.parts for one in shapes])
+    if len(shapes) > 1:  # each by itself has been looked at
+        bounded(parts)
+    return Shape(parts, description, tuple(notes))
 
 
 def _read(data: bytes) -> dict[str, Any]:

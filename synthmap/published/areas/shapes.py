@@ -15,6 +15,7 @@ from shapely.errors import ShapelyError
 
 from synthmap.errors import QueryError
 from synthmap.published.areas.antimeridian import the_short_way, unwound, within_180
+from synthmap.published.areas.mending import bounded, mended
 from synthmap.published.boxes import crs_code
 
 VERTICES = 100_000  # of all shapes together: bounds the seconds that their points take
@@ -73,7 +74,8 @@ def make_shape(geometries: NDArray[np.object_], description: str, crs: Any = "OG
     Raises
     ------
     QueryError
-        If there are too many geometries or vertices, none at all, or one has no place on the globe.
+        If there are too many geometries, vertices or edges that may cross, none at all, or one has no place on the
+        globe.
     """
     if len(geometries) > FEATURES:
         raise QueryError(f"area must have at most {FEATURES:,} features; simplify it")
@@ -82,12 +84,16 @@ def make_shape(geometries: NDArray[np.object_], description: str, crs: Any = "OG
     parts = shapely.get_parts(flat)
     while (shapely.get_type_id(parts) >= _COLLECTIONS).any():
         parts = shapely.get_parts(parts)
+    _placed(parts, _FAR, _FAR)
     parts, turned = _in_degrees(parts, crs)
     _on_the_globe(parts)
+    parts = _once(parts)
+    bounded(parts)
     notes = [_SHORT] if turned else []
     broken = ~shapely.is_valid(parts)
     if broken.any():
-        parts = np.concatenate([parts[~broken], *(_mended(one) for one in parts[broken])])
+        solid = broken & (shapely.get_dimensions(parts) == 2)  # a broken line is but a point
+        parts = np.concatenate([parts[~broken], *map(mended, parts[solid])])
         notes.append("Self-intersections were mended: what lies in an odd number of rings is inside.")
     parts = within_180(parts)
     if not parts.size:
@@ -188,23 +194,24 @@ def _in_degrees(parts: NDArray[np.object_], crs: Any) -> tuple[NDArray[np.object
 
 def _divided(parts: NDArray[np.object_], edge: float) -> NDArray[np.object_]:
     """Return geometries whose edges, straight on their map, are short enough to be so in degrees, too."""
-    if not (np.abs(shapely.get_coordinates(parts)) < _FAR).all():
-        raise QueryError(_UNDEFINED)
     length = float(shapely.length(parts).sum())
     return np.asarray(shapely.segmentize(parts, max(edge, length / VERTICES)), object)
 
 
 def _on_the_globe(parts: NDArray[np.object_]) -> None:
     """Refuse coordinates that are none."""
-    xy = shapely.get_coordinates(parts)
-    if not np.isfinite(xy).all() or (np.abs(xy[:, 0]) > _FARTHEST).any() or (np.abs(xy[:, 1]) > 90.0).any():
+    _placed(parts, _FARTHEST, 90.0)
+
+
+def _placed(parts: NDArray[np.object_], x: float, y: float) -> None:
+    """Refuse coordinates that are beyond x or y, or no numbers."""
+    if not (np.abs(shapely.get_coordinates(parts)) <= (x, y)).all():
         raise QueryError(
             "area must have longitudes between -180 and 180 (across the antimeridian: up to 540) and latitudes between "
             "-90 and 90, in degrees, longitude first; a file must state any other coordinate reference system"
         )
 
 
-def _mended(shape: shapely.Geometry) -> NDArray[np.object_]:
-    """Return what an invalid geometry encloses; nothing if that is nothing."""
-    parts = shapely.get_parts(shapely.get_parts(shapely.make_valid(shape)))
-    return np.asarray(parts[shapely.get_dimensions(parts) == shapely.get_dimensions(shape)], object)
+def _once(parts: NDArray[np.object_]) -> NDArray[np.object_]:
+    """Return each geometry once: files may tell the same for each of many years."""
+    return parts[np.sort(np.unique(shapely.to_wkb(parts), return_index=True)[1])]
