@@ -105,7 +105,9 @@ class FigureErrors:
         cells = np.bincount(figure, minlength=keys)
         return Shapes(np.maximum(1.0, cells), np.where(total > 0, whole / np.where(total > 0, total, 1.0), 1.0))
 
-    def expected(self, workers: NDArray[Any], sums: Parts, shapes: Shapes | None = None) -> Expected:
+    def expected(
+        self, workers: NDArray[Any], sums: Parts, shapes: Shapes | None = None, alike: NDArray[Any] | None = None
+    ) -> Expected:
         """Return the expected error of each figure.
 
         Parameters
@@ -117,8 +119,10 @@ class FigureErrors:
             that all are about.
         shapes : Shapes, optional
             Of the origins that each figure, or all of them, are about; left out, they lie scattered.
+        alike : ndarray, shape (columns,), optional
+            Workers of whom figures by distance are parts: there the prior is off at all destinations alike.
         """
-        return expected_error(workers, sums, shapes, self.drawn)
+        return expected_error(workers, sums, shapes, self.drawn, alike)
 
     def of_flows(
         self, workers: NDArray[np.integer], origins: NDArray[np.integer], destinations: NDArray[np.integer]

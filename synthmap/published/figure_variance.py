@@ -71,7 +71,9 @@ class Expected(NamedTuple):
     prior: Numbers
 
 
-def expected_error(workers: NDArray[Any], sums: Parts, shapes: Shapes | None, drawn: Drawn) -> Expected:
+def expected_error(
+    workers: NDArray[Any], sums: Parts, shapes: Shapes | None, drawn: Drawn, alike: Numbers | None = None
+) -> Expected:
     """Return the expected errors of figures; arguments as of `FigureErrors.expected`.
 
     Notes
@@ -95,6 +97,10 @@ def expected_error(workers: NDArray[Any], sums: Parts, shapes: Shapes | None, dr
     odds of a figure in the prior to be off by 1/√(1 + S) between cells and 1/√(1 + W) inside them, in logarithms, the
     squares of ``Σ X·weight·(1 − X/M)/√(1 + S)`` and its like inside cells are added. That the misfit of a single
     destination and of all of them are taken to be of one size is an assumption: no public number tells them apart.
+
+    *By distance*, of which the prior is made, it is off alike: where it falls off too fast, it does so seen from every
+    destination. What the share Q that a band has of all bands (`alike`) is expected to be off by at one destination,
+    √(Q(1 − Q)/(1 + S)), then holds for all: ``Σ X·weight·√((1 − Q)/Q)/√(1 + S)``.
     """
     parts = Parts(*(one[:, None, :] for one in sums))
     m, there = parts.size, parts.size > 0
@@ -121,10 +127,11 @@ def expected_error(workers: NDArray[Any], sums: Parts, shapes: Shapes | None, dr
     independent = between + apart * np.maximum(0.0, both * parts.inside - between)
     inside = (1.0 - weight) * apart
     some = x.sum(axis=2)
-    off = (x * weight * parts.doubt / size).sum(axis=2)
-    off_inside = (x * inside).sum(axis=2) / np.sqrt(1.0 + drawn.within)
     outside = 1.0 - some / np.where(every > 0, every, 1.0)
-    error = np.sqrt(independent.sum(axis=2) + outside**2 * (off**2 + off_inside**2))
+    odds = outside if alike is None else np.sqrt(np.maximum(0.0, alike - some) / np.maximum(some, 0.5))
+    off = odds * (x * weight * parts.doubt / size).sum(axis=2)
+    off_inside = outside * (x * inside).sum(axis=2) / np.sqrt(1.0 + drawn.within)
+    error = np.sqrt(independent.sum(axis=2) + off**2 + off_inside**2)
     follows = (x * (weight + inside)).sum(axis=2) / np.where(some > 0, some, 1.0)
     return Expected(np.asarray(error), np.asarray(np.minimum(1.0, follows)))
 

@@ -7,7 +7,7 @@ import polars as pl
 import shapely
 import shapely.geometry
 
-from synthmap.analysis.area.result import CITATION, Analysis, Named, figure
+from synthmap.analysis.area.result import ABOUT, Analysis, Named, figure
 from synthmap.published.answers import source
 from synthmap.published.figure_errors import EXPLAINED
 from synthmap.published.store import OpenedRelease
@@ -39,6 +39,7 @@ def as_json(found: Analysis, on: date) -> dict[str, Any]:
             "expected_error": EXPLAINED,
             "rows": rows,
         }
+        | ({"sums": {name: figure(one, 0, found.segments) for name, one in found.sums.items()}} if found.sums else {})
     )
 
 
@@ -61,8 +62,13 @@ def as_area(opened: OpenedRelease, named: Named) -> dict[str, Any]:
 
 
 def as_csv(found: Analysis, on: date) -> bytes:
-    """Return RFC 4180 text: one row a figure, the citation in the last column, ids in quotes and as they are."""
-    frame = found.frame().with_columns(pl.lit(found.cited(on)).alias(CITATION))
+    """Return RFC 4180 text: one row a figure, ids in quotes and as they are.
+
+    The last two columns are the same in all rows, so that they stay with any of them: warnings with what is to be known
+    about the areas, and the citation.
+    """
+    told = zip(ABOUT, (" ".join(found.cautions()), found.cited(on)), strict=True)
+    frame = found.frame().with_columns(pl.lit(text).alias(name) for name, text in told)
     return frame.write_csv(quote_style="non_numeric", line_terminator="\r\n").encode()
 
 

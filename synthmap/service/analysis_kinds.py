@@ -50,7 +50,9 @@ def what_is_compared(
     service: ServiceDep,
     other: Annotated[str, Query(description="Id of the release to compare with.")],
     of: Annotated[Compared, Query(description="The analysis whose figures are compared.")] = "inflow-outflow",
-    end: Annotated[End, Query(description="Of profiles and distances: which end of commutes is in the area.")] = "work",
+    end: Annotated[
+        End | None, Query(description="Which end of commutes is in the area; needed for profiles and distances.")
+    ] = None,
     units: Annotated[Literal["mi", "km"], Query(description="Units of the bands.")] = "mi",
     bands: Annotated[str, Query(description="Where bands of distance end, but for the last, which is open.")] = _BANDS,
     by: Annotated[str, Query(description="Level of the units that are ranked.")] = ZONE,

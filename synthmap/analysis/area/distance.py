@@ -1,5 +1,7 @@
 """How far, and in which direction, people commute from or to an area."""
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, Literal
 
 import numpy as np
@@ -36,7 +38,7 @@ def distance_direction(opened: OpenedRelease, area: Area, *, end: End, bands: Ba
     -------
     Analysis
         Keys ``direction``, ``from``, ``to`` (in the units of the bands) and ``share``: 8 sectors by all bands, then
-        flows inside one zone (no direction), those from everywhere else (no place), and all.
+        flows inside one zone (no direction), those from everywhere else (no place), and all. Sums are by sector.
 
     Raises
     ------
@@ -58,7 +60,8 @@ def distance_direction(opened: OpenedRelease, area: Area, *, end: End, bands: Ba
         {"direction": sector, "from": start, "to": stop} for sector in SECTORS for start, stop in bands.edges()
     ]
     keys += [{"direction": name, "from": None, "to": None} for name in (_SAME, _AWAY, "all")]
-    return _by_key(opened, area, end, bands, ("distance-direction", DIRECTION), key_of, keys)
+    sectors = {sector: slice(at * wide, (at + 1) * wide) for at, sector in enumerate(SECTORS)}
+    return _by_key(opened, area, end, bands, ("distance-direction", DIRECTION), key_of, keys, summed=sectors)
 
 
 def area_profile(opened: OpenedRelease, area: Area, *, end: End, bands: Bands | None = None) -> Analysis:
@@ -98,7 +101,7 @@ def area_profile(opened: OpenedRelease, area: Area, *, end: End, bands: Bands | 
     ]
     for group, label in ((_SAME, "within one zone"), (_AWAY, "from outside the map"), ("total", "all")):
         keys.append({"group": group, "label": label, "from": None, "to": None})
-    return _by_key(opened, area, end, bands, ("area-profile", PROFILE), key_of, keys, first_holds_same=True)
+    return _by_key(opened, area, end, bands, ("area-profile", PROFILE), key_of, keys, by_distance=True)
 
 
 def _by_key(
@@ -110,9 +113,14 @@ def _by_key(
     key_of: Any,
     keys: list[dict[str, Any]],
     *,
-    first_holds_same: bool = False,
+    by_distance: bool = False,
+    summed: Mapping[str, slice] = MappingProxyType({}),
 ) -> Analysis:
-    """Return workers by key; the last three keys are within one zone, from everywhere else, and all."""
+    """Return workers by key; the last three keys are within one zone, from everywhere else, and all.
+
+    Where keys are of distances alone, the first also holds what is within one zone. `summed` says of which keys there
+    are sums.
+    """
     same_release(opened, area)
     if end not in ("home", "work"):
         raise QueryError(f"end ({end}) must be home or work: which end of a commute is in the area")
@@ -121,14 +129,21 @@ def _by_key(
     at = inside if end == "work" else np.ones(inside.size, np.bool_)
     found = tally(opened, len(keys) - 1, key_of, **chosen)
     sums = errors.grouped(np.where(at, 0, -1), 1)
-    if end == "work":
-        total = total_of(errors, found, inside)
-    else:
-        total = estimated(errors, found.sum(axis=0, keepdims=True), sums, errors.shapes(np.where(inside, 0, -1), 1))
-    if first_holds_same:
+    home = errors.shapes(np.where(inside, 0, -1), 1) if end == "home" else None
+    whole = found.sum(axis=0, keepdims=True)
+    total = total_of(errors, found, inside) if end == "work" else estimated(errors, whole, sums, home)
+    if by_distance:
         found[0] += found[-2]
-    figures = joined(estimated(errors, found, sums), total)
+    figures = joined(estimated(errors, found, sums, home, whole.sum(axis=(0, 2)) if by_distance else None), total)
+    parts = {name: found[of].sum(axis=0, keepdims=True) for name, of in summed.items()}
     rows = tuple(row | {"share": share} for row, share in zip(keys, shares(figures), strict=True))
-    notes = (OUTSIDE,) if area.count and end == "home" else ()
-    place = (Named("area", end, area),)
-    return Analysis(*names, opened, place, {"end": end, **bands.parameters}, rows, figures, notes=notes)
+    return Analysis(
+        *names,
+        opened,
+        (Named("area", end, area),),
+        {"end": end, **bands.parameters},
+        rows,
+        figures,
+        notes=(OUTSIDE,) if area.count and end == "home" else (),
+        sums={name: estimated(errors, part, sums, home) for name, part in parts.items()},
+    )

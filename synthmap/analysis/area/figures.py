@@ -61,9 +61,15 @@ def joined(*parts: Figures) -> Figures:
     return Figures(*(np.concatenate([getattr(one, name) for one in parts]) for name in ("workers", "error", "prior")))
 
 
-def estimated(errors: FigureErrors, tallied: NDArray[np.int64], sums: Parts, shapes: Shapes | None = None) -> Figures:
+def estimated(
+    errors: FigureErrors,
+    tallied: NDArray[np.int64],
+    sums: Parts,
+    shapes: Shapes | None = None,
+    alike: NDArray[np.int64] | None = None,
+) -> Figures:
     """Return the figures of a tally, with the errors that its destinations make (see `FigureErrors.expected`)."""
-    return Figures(tallied.sum(axis=2), *errors.expected(tallied, sums, shapes))
+    return Figures(tallied.sum(axis=2), *errors.expected(tallied, sums, shapes, alike))
 
 
 def total_of(errors: FigureErrors, tallied: NDArray[np.int64], destinations: NDArray[np.bool_]) -> Figures:

@@ -24,6 +24,7 @@ from matplotlib.text import Text
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from synthmap.analysis.area.bands import SECTORS, Bands
+from synthmap.analysis.area.figures import Figures
 from synthmap.analysis.area.result import Analysis
 from synthmap.geography.zones import ELSEWHERE
 from synthmap.published.figure_errors import Trust, trust
@@ -76,9 +77,11 @@ def draw(found: Analysis, on: date) -> Figure:
     rows = _bars(found)
     hidden = len(rows) - MOST_BARS
     rows = rows[:MOST_BARS]
-    prints = [*found.warnings(), *(note for one in found.areas for note in one.area.notes), found.cited(on)]
+    prints = [*found.cautions(), found.cited(on)]
     if hidden > 0 and not rose:
         prints.insert(0, f"{hidden:,} more rows are in the table.")
+    if found.segments:
+        prints.append("Segments are in the table.")
     if any(_GONE in _shown(text) for text in (*prints, *_place(found), *(row[0] for row in rows))):
         prints.insert(0, f"{_GONE} stands for a character that no font has here; the table has it.")
     small = [line for text in prints for line in textwrap.wrap(_shown(text), _WRAPPED)]
@@ -221,10 +224,13 @@ def _rose(figure: Figure, found: Analysis, bottom: float, height: float) -> None
         title="Distance of the other end", title_fontsize=9, alignment="left",
     )  # fmt: skip
     legend.get_title().set_fontweight("bold")
+    others = (
+        (label, found.figures.take([row]))
+        for row, label in ((cells, "within one zone"), (cells + 1, "outside the map"))
+    )
     lines = ["Workers by direction:"]
-    lines += [f"{name:>4} {int(count):>11,}" for name, count in zip(SECTORS, base.tolist(), strict=True)]
-    for row, label in ((cells, "within one zone"), (cells + 1, "outside the map")):
-        lines.append(f"{label}: {_told(int(found.figures.workers[row, 0]), float(found.figures.error[row, 0]))}")
+    lines += [f"{name:>4} {_figure(one):>19}" for name, one in found.sums.items()]
+    lines += [f"{label}: {_figure(one)}" for label, one in others]
     figure.text(
         0.68,
         bottom + 0.02 * height,
@@ -253,6 +259,10 @@ def _told(workers: int, error: float) -> str:
     return (
         f"{workers:,}" if error == 0 else f"{workers:,} ± {error:,.0f}" if error >= 1 else f"{workers:,} ± {error:.1g}"
     )
+
+
+def _figure(one: Figures) -> str:
+    return _told(int(one.workers[0, 0]), float(one.error[0, 0]))
 
 
 def _write(figure: Figure, x: float, y: float, words: str, height: float, *, size: float, **style: Any) -> Text:

@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from synthmap.analysis.area.figures import Figures
 from synthmap.privacy.shown import shown_losses
 from synthmap.published.areas.area import Area
 from synthmap.published.exports.about import citation
-from synthmap.published.figure_errors import figure_errors, trust
+from synthmap.published.figure_errors import Trust, figure_errors, trust
 from synthmap.published.store import OpenedRelease
 
 OUTSIDE = (
@@ -53,6 +54,8 @@ class Analysis:
         What a reader must know beside what all analyses tell.
     before : OpenedRelease, optional
         The release that it is compared with.
+    sums : mapping of str to Figures
+        Sums of rows, a figure each by its name: the errors of rows do not add up to theirs.
     """
 
     name: str
@@ -65,6 +68,7 @@ class Analysis:
     others: Mapping[str, Figures] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     before: OpenedRelease | None = None
+    sums: Mapping[str, Figures] = field(default_factory=dict)
 
     @property
     def releases(self) -> tuple[OpenedRelease, ...]:
@@ -88,21 +92,19 @@ class Analysis:
         """Return in plain words what to beware of."""
         named = [(one, "" if self.before is None else f" (release {one.id})") for one in self.releases]
         found = [f"NOT PRIVATE{name}: {one.manifest.warning}" for one, name in named if one.manifest.warning]
-        kinds = trust(self.figures.workers[:, 0], self.figures.error[:, 0])
-        told = [kind for kind, workers in zip(kinds, self.figures.workers[:, 0], strict=True) if workers]
-        noise, weak = told.count("noise"), told.count("weak")
-        if noise:
+        if noise := self._which("noise"):
             found.append(
-                f"Noise outweighs signal in {_of(noise, len(told))}: they are expected to be off by as much as they "
-                "say, or more. Read nothing into them."
+                f"Noise outweighs signal in {noise}: they are expected to be off by as much as they say, or more. Read "
+                "nothing into them."
             )
-        if weak:
-            found.append(f"{_of(weak, len(told))} are expected to be off by more than half of themselves.")
+        if weak := self._which("weak"):
+            found.append(f"{weak} are expected to be off by more than half of themselves.")
+        told = _told(self.figures)[:, 0]
         follow = int(((self.figures.prior[:, 0] > MOSTLY) & (self.figures.workers[:, 0] != 0)).sum())
         if follow:
             found.append(
-                f"{_of(follow, len(told))} mostly follow the public prior, not data: there is too much noise, or the "
-                "area is smaller than the cells between which the release tells origins apart."
+                f"{follow} of {told.sum()} figures mostly follow the public prior, not data: there is too much noise, "
+                "or the area is smaller than the cells between which the release tells origins apart."
             )
         for one in self.areas:
             for release, name in named if one.end != "home" else ():
@@ -116,6 +118,18 @@ class Analysis:
                 found.append(f"{has[0].upper()}{has[1:]}: figures of so few are mostly chance; add zones up first.")
         return [*found, *self.notes]
 
+    def cautions(self) -> list[str]:
+        """Return warnings, and what is to be known about the areas."""
+        return [*self.warnings(), *(note for one in self.areas for note in one.area.notes)]
+
+    def _which(self, kind: Trust) -> str:
+        """Return in words how many figures, and how many of segments, can be trusted so far; nothing if none."""
+        told = _told(self.figures)
+        kinds = np.array(trust(self.figures.workers.ravel(), self.figures.error.ravel())).reshape(told.shape)
+        parts = ((slice(1), "figures"), (slice(1, None), "figures of segments"))
+        found = [(int((told & (kinds == kind))[:, at].sum()), int(told[:, at].sum()), name) for at, name in parts]
+        return " and ".join(f"{some} of {every} {name}" for some, every, name in found if some)
+
     def frame(self) -> pl.DataFrame:
         """Return keys and figures as a flat table: workers, expected_error, trust, prior_share; then the segments'.
 
@@ -124,13 +138,13 @@ class Analysis:
         columns: dict[str, Any] = {name: [row.get(name) for row in self.keys] for name in _names(self.keys)}
         parts = {f"{prefix}_": figures for prefix, figures in self.others.items()} | {"": self.figures}
         own = [f"{prefix}{name}" for prefix in parts for name in ("workers", "expected_error", "trust", "prior_share")]
-        segments = _apart(self.segments, {*columns, *own, CITATION}, parts)
+        segments = _apart(self.segments, {*columns, *own, *ABOUT}, parts)
         for prefix, figures in parts.items():
             columns |= _flat(figures, segments, prefix)
         return pl.DataFrame(columns, infer_schema_length=None, strict=False)
 
 
-CITATION = "citation"  # the column that CSV has beside these
+ABOUT = ("warnings", "citation")  # the columns that CSV has beside these
 MOSTLY = 0.5  # of a figure
 SMALL = 3  # zones; a single one is mostly chance
 
@@ -142,6 +156,11 @@ def figure(figures: Figures, row: int, segments: Sequence[str]) -> dict[str, Any
         "prior_share": round(float(figures.prior[row, 0]), 3),
         "segments": dict(zip(segments, columns[1:], strict=True)),
     }
+
+
+def _told(figures: Figures) -> NDArray[np.bool_]:
+    """Return which figures tell something: all but those of 0 that are likely to be right."""
+    return np.asarray((figures.workers != 0) | (figures.error >= 1.0))
 
 
 def _numbers(figures: Figures, row: int) -> list[dict[str, Any]]:
@@ -193,10 +212,6 @@ def _names(keys: Sequence[Mapping[str, Any]]) -> list[str]:
 def _promised(opened: OpenedRelease) -> str:
     loss = opened.manifest.privacy.dp
     return f"{citation(opened)} (ε, δ)-differentially private, {shown_losses(loss.epsilon, loss.delta)}."
-
-
-def _of(some: int, every: int) -> str:
-    return f"{some} of {every} figures"
 
 
 def _called(name: str) -> str:

@@ -29,7 +29,7 @@ def time(
     area: Area,
     *,
     of: Compared = "inflow-outflow",
-    end: End = "work",
+    end: End | None = None,
     bands: Bands | None = None,
     by: str = ZONE,
     top: int = TOP,
@@ -45,7 +45,7 @@ def time(
     of : str
         The analysis that is compared.
     end, bands
-        Of an area profile, or of distance and direction.
+        Of an area profile, or of distance and direction; these need the end.
     by, top
         Of destinations or origins; ranked by the larger figure of the two.
 
@@ -59,7 +59,8 @@ def time(
     Raises
     ------
     QueryError
-        If the releases are the same, or their zones are of other vintages, levels or ids; or as the analysis.
+        If the releases are the same, or their zones are of other vintages, levels or ids; if no end is told; or as the
+        analysis.
     ReleaseCorruptError
         If their files cannot be read.
     """
@@ -94,13 +95,19 @@ Compares = tuple[list[Mapping[str, Any]], Both, str | None, Mapping[str, Any]]
 
 
 def _of_rows(
-    before: OpenedRelease, after: OpenedRelease, area: Area, of: Compared, end: End, bands: Bands | None
+    before: OpenedRelease, after: OpenedRelease, area: Area, of: Compared, end: End | None, bands: Bands | None
 ) -> Compares:
     """Return keys, figures, end and parameters of an analysis that has the same rows in all releases."""
+
+    def told() -> End:
+        if end is None:
+            raise QueryError(f"end must be given with {of}: home or work, which end of a commute is in the area")
+        return end
+
     run: dict[str, Callable[[OpenedRelease], Analysis]] = {
         "inflow-outflow": lambda opened: inflow_outflow(opened, area),
-        "area-profile": lambda opened: area_profile(opened, area, end=end, bands=bands),
-        "distance-direction": lambda opened: distance_direction(opened, area, end=end, bands=bands),
+        "area-profile": lambda opened: area_profile(opened, area, end=told(), bands=bands),
+        "distance-direction": lambda opened: distance_direction(opened, area, end=told(), bands=bands),
     }
     if of not in run:
         raise QueryError(f"of ({of}) must be one of {', '.join((*run, *END))}")

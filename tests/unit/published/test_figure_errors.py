@@ -55,6 +55,18 @@ def test_one_destination_has_the_error_that_its_metrics_tell_and_that_of_the_who
     assert found.prior.item() == pytest.approx(0.2)
 
 
+def test_by_distance_the_prior_is_off_at_all_destinations_alike(opened):
+    """As at a single destination, however many there are; a band is off by as much as all others together."""
+    errors = figure_errors(opened(fine()))
+    found = errors.expected(figure(errors, a=30), of(errors, ["a"]), alike=np.array([100]))
+    common = 0.2 * math.sqrt(30 * 70 / 21)
+    assert found.error.item() == pytest.approx(math.hypot(math.sqrt(30 * 70 * variance(100)), common))
+    rest = errors.expected(figure(errors, a=70), of(errors, ["a"]), alike=np.array([100]))
+    assert rest.error.item() == pytest.approx(found.error.item())
+    every = errors.expected(figure(errors, a=100), of(errors, ["a"]), alike=np.array([100])).error.item()
+    assert every == pytest.approx(errors.expected(figure(errors, a=100), of(errors, ["a"])).error.item())
+
+
 def test_squares_of_destinations_add_up(opened):
     errors = figure_errors(opened(fine()))
     found = errors.expected(figure(errors, a=30, c=1), of(errors, ["a", "c"])).error.item()

@@ -14,6 +14,7 @@ from handmade import World, Zone
 from matplotlib import font_manager
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import to_hex
+from matplotlib.figure import Figure
 from PIL import Image
 
 from synthmap.analysis.area import pictures
@@ -27,7 +28,7 @@ from synthmap.analysis.area.time import time
 from synthmap.published.areas.area import area_of_zones
 
 ON = date(2026, 1, 2)
-ODD = ["$x^$", "<img src=x onerror=alert(1)>", "東京都千代田区", "a" * 90, "Île\nde Ré", "_{", "%s", "\x00"]
+ODD = ["$x^$", "<img src=x onerror=alert(1)>", "東京都千代田区", "a" * 90, "Île\nde Ré", "_{", "%s", "\x00", "ווווש"]
 
 
 def odd_world(year=2019):
@@ -183,3 +184,30 @@ def test_the_same_analysis_is_the_same_file(opened, form):
         with Image.open(io.BytesIO(data)) as picture:
             assert picture.text["Description"] == found.cited(ON)
             assert np.asarray(picture.convert("L")).std() > 10
+
+
+def test_names_from_right_to_left_are_drawn_so():
+    """The wide letter, last in the text, is at its left; then there are four thin lines."""
+    figure = Figure(figsize=(4, 1))
+    figure.text(0.1, 0.3, ODD[-1], size=40, family=pictures._fonts())
+    canvas = FigureCanvasAgg(figure)
+    canvas.draw()
+    ink = np.flatnonzero((np.asarray(canvas.buffer_rgba())[:, :, 0] < 128).any(axis=0))
+    letters = [part.size for part in np.split(ink, np.flatnonzero(np.diff(ink) > 1) + 1)]
+    assert len(letters) == 5
+    assert letters[0] > 2 * max(letters[1:])
+
+
+def test_directions_are_told_with_the_errors_of_their_sums(opened):
+    release = opened(odd_world())
+    found = distance_direction(release, area_of_zones(release, tuple(ODD[:3])), end="home")
+    told = "\n".join(text.get_text() for text in draw(found, ON).texts)
+    assert len(found.sums) == 8
+    for at, (sector, figure) in enumerate(found.sums.items()):
+        rows = found.figures.take(slice(4 * at, 4 * at + 4))
+        assert figure.workers.tolist() == [rows.workers.sum(axis=0).tolist()]
+        assert np.linalg.norm(rows.error[:, 0]) / 4 < figure.error[0, 0] < rows.error[:, 0].sum()
+        assert f"{sector:>4} {figure.workers[0, 0]:,} ± {figure.error[0, 0]:,.0f}".split() in map(
+            str.split, told.split("\n")
+        )
+    assert "Segments are in the table." in told
