@@ -17,7 +17,7 @@ from synthmap.remote import anchored
 
 # what the service calls columns of zones, and of flows
 _OF_ZONES = {"", "count", "geometry", "id", "in", "latitude", "level", "longitude", "out", "prior_share", "weight"}
-_OF_ZONES |= {"zone", "zones"}
+_OF_ZONES |= {"out_error", "zone", "zones"}
 _OF_FLOWS = {"destination", "distance_km", "expected_error", "high", "low", "origin"}
 
 

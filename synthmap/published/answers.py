@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 
 from synthmap.published.exports.about import about, citation
 from synthmap.published.od import Page
+from synthmap.published.od_errors import ERROR
 from synthmap.published.store import OpenedRelease
 
 DECIMALS = 7  # of degrees: a centimetre
@@ -86,7 +87,7 @@ def _object(head: dict[str, Any], name: str, array: str) -> bytes:
 def _arrow(opened: OpenedRelease, page: Page) -> pa.Table:
     """Return the rows with types that every reader knows."""
     table = page.rows.to_arrow(compat_level=pl.CompatLevel.oldest())
-    kinds = {"origin": pa.string(), "destination": pa.string()}
+    kinds = {"origin": pa.string(), "destination": pa.string(), ERROR: pa.float64()}
     schema = pa.schema([(name, kinds.get(name, pa.int64())) for name in table.column_names])
     return table.cast(schema).replace_schema_metadata(about(opened))
 

@@ -16,12 +16,12 @@ from synthmap.published.features_crs import WRAPPING, decimals
 from synthmap.published.features_layer import Operand, Property
 from synthmap.published.features_region import Region, segments_meet, sides
 from synthmap.published.figure_errors import figure_errors
+from synthmap.published.od_errors import DIGITS, ERROR
 from synthmap.published.store import OpenedRelease
 from synthmap.published.table import Block, Table
 
 Codes = NDArray[np.uint32]
 ENDS = ("origin", "destination")
-ERROR = "expected_error"
 _INTERVAL = {
     "low": "the least that the true count is likely to be; the release's interval",
     "high": "the most that the true count is likely to be; the release's interval",
@@ -145,7 +145,7 @@ class Flows:
 
     def _error(self, origin: Codes, destination: Codes, count: NDArray[np.integer]) -> pl.Series:
         """Return the expected errors of counts, workers."""
-        return pl.Series(figure_errors(self.opened).of_flows(count, origin, destination)).round_sig_figs(3)
+        return pl.Series(figure_errors(self.opened).of_flows(count, origin, destination)).round_sig_figs(DIGITS)
 
     def _of_units(self, level: str, codes: Codes) -> pl.Series:
         """Return ids, or parents at a level, of units; everywhere else has no parents."""

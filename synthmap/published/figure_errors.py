@@ -18,6 +18,7 @@ from synthmap.published.table import units_of
 Trust = Literal["exact", "signal", "weak", "noise"]
 Numbers = NDArray[np.float64]
 UNITS = 2**32  # of noise, see `synthmap.privacy.histogram`
+_TOGETHER = 10_000  # figures: bounds memory
 
 EXPLAINED = (
     "expected_error is the root mean square error of a figure, in workers, that is to be expected of this release's "
@@ -141,7 +142,8 @@ class FigureErrors:
         workers: NDArray[np.integer],
         origins: NDArray[np.integer],
         destinations: NDArray[np.integer],
-        unit: NDArray[np.integer],
+        homes: NDArray[np.integer],
+        works: NDArray[np.integer],
     ) -> Numbers:
         """Return the expected error of flows between units, workers: as if each went evenly into its destination.
 
@@ -149,18 +151,38 @@ class FigureErrors:
         ----------
         workers, origins, destinations : ndarray of int, shape (flows,)
             The ends are units.
-        unit : ndarray of int, shape (codes,)
-            The unit of each zone; -1 for none.
+        homes, works : ndarray of int, shape (codes,)
+            The unit of each zone as an origin, and as a destination; -1 for none.
         """
         there, of = np.unique(destinations, return_inverse=True)
-        sums = Parts(*(one[of] for one in self.grouped(_numbered(unit, there), there.size)))
-        homes, at = np.unique(origins, return_inverse=True)
-        shapes = self.shapes(_numbered(unit, homes), homes.size)
+        sums = Parts(*(one[of] for one in self.grouped(_numbered(works, there), there.size)))
+        here, at = np.unique(origins, return_inverse=True)
+        shapes = self.shapes(_numbered(homes, here), here.size)
         if shapes is not None:
             shapes = Shapes(*(one[at] for one in shapes))
         every = np.maximum(sums.size.sum(axis=1), 1.0)
         parted = (workers / every)[:, None] * sums.size
         return self.expected(parted[:, None, :], sums, shapes).error[:, 0]
+
+    def of_residents(self, workers: NDArray[np.integer], unit: NDArray[np.integer]) -> Numbers:
+        """Return the expected error of all who live in each unit, workers: as if they went evenly to all destinations.
+
+        Parameters
+        ----------
+        workers : ndarray of int, shape (units,)
+        unit : ndarray of int, shape (codes,)
+            The unit of each zone; -1 for none.
+        """
+        sums = self.grouped(np.zeros(unit.size, np.int64), 1)
+        even = sums.size / max(1.0, float(sums.size.sum()))
+        known = np.stack([workers, *(self.shapes(unit, workers.size) or ())])
+        kinds, of = np.unique(known, axis=1, return_inverse=True)  # many have as many residents as others
+        found = np.empty(kinds.shape[1])
+        for at in range(0, found.size, _TOGETHER):
+            residents, *rest = kinds[:, at : at + _TOGETHER]
+            parted = residents[:, None, None] * even
+            found[at : at + _TOGETHER] = self.expected(parted, sums, Shapes(*rest) if rest else None).error[:, 0]
+        return found[of]
 
     def of_total(self, destinations: NDArray[np.bool_]) -> float:
         """Return the error of the workers at all of some destinations together: 0 where m = n."""

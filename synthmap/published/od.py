@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from synthmap.errors import QueryError
 from synthmap.published.boxes import Box, project
 from synthmap.published.places import ZONE
 from synthmap.published.store import OpenedRelease
@@ -34,8 +35,13 @@ class Query:
         Only the so many largest flows, by count, then ids; without, all of them in the order of ids.
     box : Box, optional
         Only flows with units in it, by their points. A flow's count never depends on the box.
-    box_end : {"origin", "destination", "both"}
-        Which ends must be in the box.
+    box_end : {"origin", "destination", "both"}, optional
+        Which ends must be in the box; must be told where there is one.
+
+    Raises
+    ------
+    QueryError
+        If there is a box, but not whose.
     """
 
     origin_level: str = ZONE
@@ -45,7 +51,11 @@ class Query:
     min_count: int = 1
     top: int | None = None
     box: Box | None = None
-    box_end: Literal["origin", "destination", "both"] = "destination"
+    box_end: Literal["origin", "destination", "both"] | None = None
+
+    def __post_init__(self) -> None:
+        if self.box is not None and self.box_end is None:
+            raise QueryError("bbox_end must be given with bbox: origin, destination or both, which ends lie in it")
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,7 @@ from synthmap.published.tiles_units import Ladder, Units, grid_units, ladder
 Kind = Literal["flows", "origins", "destinations"]
 FLOWS = 1_000  # of a tile: more are a tangle that says nothing
 UNITS = 4_096  # zones of a tile
+OUT_ERROR = "out_error"  # what the number of residents is expected to be off by; that of workers is exact
 _FINENESS = {"flows": 3, "origins": 6, "destinations": 6}  # a unit has 1/8, 1/64 of a tile's side to itself
 _RANKED = 24 * 2**20  # bytes up to which all flows of a level are kept for the next zoom; those of zones take more
 _TURN = threading.Lock()  # flows are put together for one caller at a time: it takes some hundred MB on the way
@@ -84,7 +85,7 @@ def properties(opened: OpenedRelease, kind: Kind) -> dict[str, str]:
         return {"origin": "string", "destination": "string", "level": "string"} | dict.fromkeys(
             ("count", "expected_error"), "integer"
         )
-    totals = ("zones", "out", "in", "count", *opened.manifest.segments)
+    totals = ("zones", "out", OUT_ERROR, "in", "count", *opened.manifest.segments)
     return dict.fromkeys((*opened.places.levels, "id", "level"), "string") | dict.fromkeys(totals, "integer")
 
 
@@ -117,7 +118,8 @@ def _values(opened: OpenedRelease, kind: Kind, units: Units) -> pl.DataFrame:
     def make() -> _Table:
         living, working = (unit_totals(opened, one, units.of_zone, len(units)) for one in ("origins", "destinations"))
         totals = living if kind == "origins" else working
-        both = {"out": living["count"], "in": working["count"]}
+        off = figure_errors(opened).of_residents(living["count"], _unit(opened, units))
+        both = {"out": living["count"], OUT_ERROR: np.ceil(off).astype(np.int64), "in": working["count"]}
         return _Table(pl.DataFrame({**both, **totals}))
 
     return opened.memory.get((opened.etag, "tiles", "values", kind, units.key), make).frame
@@ -125,10 +127,15 @@ def _values(opened: OpenedRelease, kind: Kind, units: Units) -> pl.DataFrame:
 
 def _errors(opened: OpenedRelease, flows: RankedFlows) -> NDArray[np.int64]:
     """Return the expected errors of flows, whole workers, rounded up."""
-    place = place_of(Table(opened))
-    unit = np.where(place >= 0, flows.units.of_zone[place], -1)
-    found = figure_errors(opened).of_units(flows.count, flows.origin, flows.destination, unit)
+    unit = _unit(opened, flows.units)
+    found = figure_errors(opened).of_units(flows.count, flows.origin, flows.destination, unit, unit)
     return np.ceil(found).astype(np.int64)
+
+
+def _unit(opened: OpenedRelease, units: Units) -> NDArray[np.int32]:
+    """Return the unit of every code of a zone; -1 for everywhere else."""
+    place = place_of(Table(opened))
+    return np.where(place >= 0, units.of_zone[place], -1)
 
 
 def _shown(opened: OpenedRelease, zoom: int, most: int) -> ShownFlows:

@@ -60,6 +60,7 @@ def test_flows_into_one_destination(ask, flows):
     body = ask(destination=destination, limit=10_000)
     expected = flows.filter(pl.col("destination") == destination).sort("origin")
     columns = ["origin", "destination", "count", "SA01", "SA02", "SA03"]
+    assert [row.pop("expected_error") > 0 for row in body["rows"]] == [True] * expected.height
     assert body["rows"] == expected.select(columns).to_dicts()
     assert body["levels"] == {"origin": "zone", "destination": "zone"}
 
@@ -178,6 +179,36 @@ def test_ids_come_through_every_format_as_they_are(client, odd, store):
     assert all(shapely.from_geojson(json.dumps(f["geometry"])).is_valid for f in features if f["geometry"])
 
 
+def test_counts_have_the_expected_errors_of_features_and_analyses(client, ask, made_up):
+    """Between zones those of features; between larger units about those of pairs, which know each workplace's part."""
+    rows = ask(top=30)["rows"]
+    items = client.get(f"/collections/{made_up}.flows/items", params={"limit": 10_000, "f": "json"}).json()["features"]
+    known = {(p["origin"], p["destination"]): p["expected_error"] for p in (one["properties"] for one in items)}
+    assert [row["expected_error"] for row in rows] == [known[row["origin"], row["destination"]] for row in rows]
+    rows = [row for row in ask(level="county", top=9)["rows"] if "elsewhere" != row["origin"] != row["destination"]]
+    for row in rows[:3]:
+        pair = {"a": row["origin"], "b": row["destination"], "a_level": "county", "b_level": "county"}
+        found = client.get(f"/releases/{made_up}/analyses/paired-areas", params=pair).json()["rows"][0]
+        assert found["workers"] == row["count"]
+        assert 0.5 < row["expected_error"] / found["expected_error"] < 2
+    mixed = ask(level="county", origin_level="zone", limit=5)["rows"]
+    assert all(row["expected_error"] > 0 for row in mixed)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_every_form_has_the_expected_error(client, odd, form):
+    answer = client.get(f"/releases/{odd}/od", params={"f": form, "level": "side"})
+    read = {
+        "json": lambda: [row["expected_error"] for row in answer.json()["rows"]],
+        "csv": lambda: [float(row["expected_error"]) for row in csv.DictReader(io.StringIO(answer.text, newline=""))],
+        "geojson": lambda: [one["properties"]["expected_error"] for one in answer.json()["features"]],
+        "parquet": lambda: list(pl.read_parquet(answer.content)["expected_error"]),
+        "arrow": lambda: list(pl.read_ipc_stream(answer.content)["expected_error"]),
+    }
+    known = client.get(f"/releases/{odd}/od", params={"level": "side"}).json()["rows"]
+    assert read[form]() == [row["expected_error"] for row in known] != []
+
+
 @pytest.mark.parametrize("name", ["O'Brien", "東京", "<img src=x onerror=alert(1)>", 'say "hi", ok; é', "a/b?c=d&e#f"])
 def test_any_id_can_be_asked_for(client, odd, name):
     answer = client.get(f"/releases/{odd}/od?destination={quote(name, safe='')}")
@@ -202,6 +233,7 @@ def test_a_zone_where_nobody_works_is_an_empty_answer(client, odd):
         ("limit=0", "limit"), ("limit=10001", "limit (10001)"), ("limit=1e3", "limit"),
         ("bbox=1,2,3", "bbox"), ("bbox=nan,0,1,1", "bbox"), ("bbox=0,0,inf,1", "bbox"), ("bbox=a,b,c,d", "bbox"),
         ("bbox=", "bbox"), ("bbox=0,5,1,4", "bbox"), ("bbox=0,0,1,1&bbox_crs=EPSG:0", "EPSG:0"),
+        ("bbox=0,0,1,1", "bbox_end must be given"),
         ("bbox=0,0,1,1&bbox_crs=%2Bproj%3Dmerc", "coordinate reference system"), ("bbox_end=left", "bbox_end"),
         ("cursor=abc", "cursor"), ("cursor=", "cursor"), ("f=xls", "f (xls)"), ("destinations=01", "destinations"),
         ("sort=count", "sort"), ("destination=%FF", "destination"), ("destination=%01", "destination"),

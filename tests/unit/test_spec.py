@@ -197,7 +197,7 @@ def test_a_public_table_in_the_prior_has_its_rules(read, prior, told):
 
 
 OF_ZONES = ["", "count", "geometry", "id", "in", "latitude", "level", "longitude", "out", "prior_share", "weight"]
-OF_ZONES += ["zone", "zones"]
+OF_ZONES += ["out_error", "zone", "zones"]
 OF_FLOWS = ["origin", "destination", "distance_km", "expected_error", "low", "high"]
 
 

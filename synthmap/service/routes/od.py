@@ -14,6 +14,7 @@ from synthmap.published.boxes import CRS84, Box, make_box
 from synthmap.published.cursors import read_cursor, write_cursor
 from synthmap.published.od import MOST, Page, find_flows
 from synthmap.published.od import Query as Asked
+from synthmap.published.od_errors import with_errors
 from synthmap.published.places import ZONE
 from synthmap.published.store import OpenedRelease
 from synthmap.service.access import reads
@@ -55,8 +56,9 @@ async def asked(
     ] = None,
     bbox_crs: Annotated[str, Query(description="CRS of the box: CRS84 or EPSG:…, as URI or in short.")] = CRS84,
     bbox_end: Annotated[
-        Literal["origin", "destination", "both"], Query(description="Which ends must lie in the box.")
-    ] = "destination",
+        Literal["origin", "destination", "both"] | None,
+        Query(description="Which ends must lie in the box; needed where there is one."),
+    ] = None,
 ) -> Asked:
     """Return the query that the parameters make."""
     box: Box | None = make_box(numbers(bbox, "bbox", (4, 6)), bbox_crs) if bbox is not None else None
@@ -88,9 +90,10 @@ def flows(
 ) -> Response:
     """Return flows, summed to the levels asked for. No flow that fits is an empty answer, not an error.
 
-    Counts are synthetic. A unit called `elsewhere` stands for all places outside the map, at every level. Ids are text
-    and exactly those of the release: in CSV, too, where one that starts with = + - or @ stays as it is. Import CSV as
-    text; a spreadsheet that opens it takes such an id for a formula, and zeros away from others.
+    Counts are synthetic, and expected to be off by `expected_error` workers (root mean square, from public data). A
+    unit called `elsewhere` stands for all places outside the map, at every level. Ids are text and exactly those of the
+    release: in CSV, too, where one that starts with = + - or @ stays as it is. Import CSV as text; a spreadsheet that
+    opens it takes such an id for a formula, and zeros away from others.
     """
     form = negotiate(request, _MEDIA)
     media, write = FORMATS[form]
@@ -102,6 +105,7 @@ def flows(
     if has := not_modified(request, headers):
         return has
     page = find_flows(opened, query, limit=limit or min(service.settings.page_size, most), after=after)
+    page = with_errors(opened, query, page)
     links = _links(request, opened, query, page, media)
     extra = {
         "levels": {"origin": query.origin_level, "destination": query.destination_level},

@@ -2,6 +2,7 @@
 
 import json
 from base64 import urlsafe_b64decode, urlsafe_b64encode
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -12,7 +13,7 @@ from synthmap.published.boxes import make_box
 from synthmap.published.cursors import read_cursor, write_cursor
 from synthmap.published.od import MOST, Position, Query
 
-QUERY = Query(destinations=("01",), box=make_box((0, 0, 1, 1), "CRS84"))
+QUERY = Query(destinations=("01",), box=make_box((0, 0, 1, 1), "CRS84"), box_end="both")
 IDS = st.text(max_size=20)
 NUMBERS = st.integers(1, MOST)
 
@@ -26,7 +27,12 @@ def test_a_cursor_is_read_as_it_was_written(position):
 
 @pytest.mark.parametrize(
     ("etag", "query"),
-    [("other", QUERY), ("etag", Query()), ("etag", Query(destinations=("01",), box=make_box((0, 0, 1, 2), "CRS84")))],
+    [
+        ("other", QUERY),
+        ("etag", Query()),
+        ("etag", replace(QUERY, box_end="origin")),
+        ("etag", replace(QUERY, box=make_box((0, 0, 1, 2), "CRS84"))),
+    ],
 )
 def test_a_cursor_of_another_release_or_query_is_refused(etag, query):
     cursor = write_cursor(Position(1, "a", "b", 1), "etag", QUERY)
@@ -54,3 +60,8 @@ def test_a_forged_position_is_refused(change):
         parts[place] = value
     with pytest.raises(QueryError, match="cursor"):
         read_cursor(urlsafe_b64encode(json.dumps(parts).encode()).decode(), "etag", QUERY)
+
+
+def test_a_box_is_never_of_an_end_that_nobody_told():
+    with pytest.raises(QueryError, match="bbox_end must be given with bbox"):
+        Query(box=make_box((0, 0, 1, 1), "CRS84"))

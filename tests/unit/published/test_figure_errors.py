@@ -119,6 +119,15 @@ def test_nothing_and_all_are_not_known_to_be(opened, count):
     assert found == pytest.approx(math.sqrt(0.5 * 99.5 * variance(100)))
 
 
+def test_residents_of_units_as_if_they_went_evenly_to_all_destinations(opened):
+    """Known as those of one destination where there is but one; the same for units of as many residents."""
+    errors = figure_errors(opened(fine(World(ZONES, FLOWS[:2], elsewhere=False))))
+    found = errors.of_residents(np.array([60, 40, 60, 0]), np.array([0, 1, 2, -1]))
+    known = [errors.expected(figure(errors, a=n), of(errors, ["a"])).error.item() for n in (60, 40, 60, 0)]
+    assert found.tolist() == pytest.approx(known)
+    assert errors.of_residents(np.array([], int), np.array([-1] * 4)).tolist() == []
+
+
 def test_a_figure_about_no_destination_has_no_error(opened):
     errors = figure_errors(opened(WORLD))
     assert errors.expected(figure(errors), of(errors, ["d"])).error.ravel().tolist() == [0.0]

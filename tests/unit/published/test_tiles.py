@@ -283,3 +283,24 @@ def test_flows_tell_what_they_are_expected_to_be_off_by(opened, zoom, level):
         known = errors.expected(flows, errors.grouped(np.where(units.of == d, 0, -1), 1)).error[0, 0]
         assert 0.5 < error / known < 2
         assert len(zones) > len(units)
+
+
+@pytest.mark.parametrize("zoom", [0, 4, 10])
+def test_units_tell_what_the_number_of_their_residents_is_expected_to_be_off_by(opened, zoom):
+    """About what an analysis tells, which knows where they work."""
+    world = country()
+    release = opened(world)
+    errors, everywhere = figure_errors(release), np.zeros(len(units_of(release, "zone")), np.int64)
+    told = {
+        v["id"]: v for tile in tiles_of(world, zoom) for _, v in read(release, "destinations", tile).get("points", [])
+    }
+    assert {v["level"] for v in told.values()} == {{0: "state", 4: "county", 10: "zone"}[zoom]}
+    for name, values in told.items():
+        here = units_of(release, values["level"])
+        here = here.of == int(here.codes((name,), "zone")[0])
+        flows = tally(release, 1, lambda of, to: np.zeros(of.size, np.int64), columns=1, origins=here)
+        assert flows.sum() == values["out"]
+        shapes = errors.shapes(np.where(here, 0, -1), 1)
+        known = errors.expected(flows, errors.grouped(everywhere, 1), shapes).error[0, 0]
+        assert values["out_error"] == int(values["out_error"])
+        assert 0.5 * known < values["out_error"] < 2 * known + 1
