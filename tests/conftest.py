@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import shapely
+from missing import missing
 
 collect_ignore_glob = ["*/qgis_*.py"]  # run by QGIS's own Python
 
@@ -84,7 +85,7 @@ def chrome() -> Iterator[Any]:
     from synthmap.service.web_page import built_page
 
     if built_page() is None:
-        pytest.skip("the map is not built")
+        missing("the map is not built")
     with browser.chromium() as found:
         yield found
 

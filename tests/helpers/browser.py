@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import pytest
+from missing import missing
 
 CHROMIUM = "chromium"
 # no display and no graphics card; nothing of the browser's own asks the network
@@ -18,12 +18,15 @@ PATIENCE = 30_000  # milliseconds that anything may take, on a busy machine
 
 @contextmanager
 def chromium() -> Iterator[Any]:
-    """Yield a browser; skip where Playwright or Chromium is missing."""
-    api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    """Yield a browser; tests are left out where Playwright or Chromium is missing."""
+    try:
+        from playwright.sync_api import sync_playwright
+    except ImportError:
+        missing("playwright is not installed")
     program = shutil.which(CHROMIUM)
     if program is None:
-        pytest.skip("chromium is not installed")
-    with api.sync_playwright() as playwright:
+        missing("chromium is not installed")
+    with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=program, args=list(FLAGS))
         try:
             yield browser

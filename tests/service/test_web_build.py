@@ -1,5 +1,6 @@
 """The map's page is built from its sources only, once, and is in every wheel."""
 
+import importlib.util
 import re
 import shutil
 import subprocess
@@ -7,6 +8,7 @@ import sys
 import zipfile
 
 import pytest
+from missing import ALL, missing
 
 WEB = "synthmap/service/web"
 
@@ -37,6 +39,7 @@ def programs(directory, monkeypatch, version, npm="exit 0"):
         (directory / name).write_text(f"#!/bin/sh\necho $@ >> {directory}/asked\n{line}\n")
         (directory / name).chmod(0o755)
     monkeypatch.setenv("PATH", f"{directory}:/usr/bin:/bin")
+    monkeypatch.setattr(sys, "executable", str(directory / "python"))  # beside which pip may have put a Node.js
 
 
 def test_what_is_built_or_brought_is_no_source(build, web):
@@ -84,12 +87,23 @@ def test_a_failure_is_told_in_words(build, web, tmp_path, monkeypatch):
         build.build(web)
 
 
+def test_sources_are_left_unchecked_without_node_unless_all_must_be(build, web, tmp_path, monkeypatch, capsys):
+    programs(tmp_path / "bin", monkeypatch, "v16.0.0")
+    monkeypatch.delenv(ALL, raising=False)
+    build.lint(web)
+    assert "not checked" in capsys.readouterr().out
+    monkeypatch.setenv(ALL, "1")
+    with pytest.raises(RuntimeError, match=r"Node\.js must be"):
+        build.lint(web)
+
+
 @pytest.fixture(scope="module")
 def wheel(repository, tmp_path_factory):
     """The names of the files in a wheel of this repository, and the page in it."""
-    pytest.importorskip("hatchling", reason="hatchling is not installed")
+    if importlib.util.find_spec("hatchling") is None:
+        missing("hatchling is not installed")
     if not (repository / WEB / "dist" / "index.html").exists() and shutil.which("npm") is None:
-        pytest.skip("the page is not built and there is no Node.js to build it")
+        missing("the page is not built and there is no Node.js to build it")
     place = tmp_path_factory.mktemp("wheel")
     line = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", str(place)]
     done = subprocess.run(line, cwd=repository, capture_output=True, text=True, check=False)
