@@ -94,9 +94,12 @@ def expected_error(
     prior is worth there.
 
     *The figure as a whole.* Where the prior is off for all destinations alike, that does not average out. Taking the
-    odds of a figure in the prior to be off by 1/√(1 + S) between cells and 1/√(1 + W) inside them, in logarithms, the
-    squares of ``Σ X·weight·(1 − X/M)/√(1 + S)`` and its like inside cells are added. That the misfit of a single
-    destination and of all of them are taken to be of one size is an assumption: no public number tells them apart.
+    odds of a figure in the prior to be off by 1/√(1 + S) between cells, in logarithms, the square of
+    ``Σ X·weight·(1 − X/M)/√(1 + S)`` is added. Inside cells a figure takes a part r of a cell, which a prior that is
+    worth W workers there knows to √(r(1 − r)/(1 + W)): the square of ``Σ X·inside·√((1 − r)/r)/√(1 + W)`` is added, r
+    at most a half, as of larger figures only the ends lie inside cells; X is that of all others where these are fewer.
+    That the misfit of a single destination and of all of them are taken to be of one size is an assumption: no public
+    number tells them apart.
 
     *By distance*, of which the prior is made, it is off alike: where it falls off too fast, it does so seen from every
     destination. What the share Q that a band has of all bands (`alike`) is expected to be off by at one destination,
@@ -112,11 +115,13 @@ def expected_error(
     both, smaller = share * (1.0 - share), np.minimum(share, 1.0 - share)
     cells = size / np.where(there, parts.per_cell, 1.0)
     apart, taken = unresolved(smaller, cells), np.maximum(1.0, smaller * cells)
+    part = np.minimum(smaller * cells, 0.5)
     if shapes is not None:
         units = np.where(there, parts.by_unit / np.where(there, parts.destinations, 1.0), 0.0)
         among, whole = (one[:, None, None] for one in shapes)
         apart = units * (1.0 - whole) + (1.0 - units) * apart
         taken = units * among + (1.0 - units) * taken
+        part = units * np.minimum(whole, 0.5) + (1.0 - units) * part
     between, weight = both * parts.spread, np.where(there, parts.pulled / size, 0.0)
     if drawn.noisy:
         alone = np.where(there, both * parts.believed, 1.0)
@@ -130,7 +135,8 @@ def expected_error(
     outside = 1.0 - some / np.where(every > 0, every, 1.0)
     odds = outside if alike is None else np.sqrt(np.maximum(0.0, alike - some) / np.maximum(some, 0.5))
     off = odds * (x * weight * parts.doubt / size).sum(axis=2)
-    off_inside = outside * (x * inside).sum(axis=2) / np.sqrt(1.0 + drawn.within)
+    share_odds = np.sqrt((1.0 - part) / np.where(part > 0, part, 1.0))
+    off_inside = (np.minimum(x, m - x) * inside * share_odds).sum(axis=2) / np.sqrt(1.0 + drawn.within)
     error = np.sqrt(independent.sum(axis=2) + off**2 + off_inside**2)
     follows = (x * (weight + inside)).sum(axis=2) / np.where(some > 0, some, 1.0)
     return Expected(np.asarray(error), np.asarray(np.minimum(1.0, follows)))

@@ -86,10 +86,26 @@ def test_what_lies_inside_a_cell_is_the_priors(opened):
     errors = figure_errors(opened(replace(WORLD, cells=1, prior_share=0.0)))
     found = errors.expected(figure(errors, a=1), of(errors, ["a"]))
     drawn = 1 * 99 * (1 / 21 + 1 / 100 + 1 / 100)
-    assert found.error.item() == pytest.approx(math.hypot(math.sqrt(drawn), off(1, 100, share=1.0)), rel=0.001)
+    common = math.sqrt(0.01 * 0.99 / 21) * 100  # what is known of a hundredth of a cell
+    assert found.error.item() == pytest.approx(math.hypot(math.sqrt(drawn), common), rel=0.02)
     assert found.prior.item() == 1.0
     better = errors.expected(figure(errors, a=1), of(errors, ["a"]), Shapes(np.ones(1), np.ones(1)))
     assert better.error.item() == found.error.item()  # no level's units are cells
+
+
+@pytest.mark.parametrize("part", [0.02, 0.1, 0.3])
+def test_a_prior_that_is_wrong_inside_a_cell_is_wrong_there_for_all_destinations(opened, part):
+    """A hundred workplaces that all share one cell and its real shares, which scatter around the prior's as it says."""
+    names = [f"{n:03}" for n in range(100)]
+    world = World([Zone(name) for name in names], [(name, name, (10,)) for name in names], elsewhere=False)
+    errors = figure_errors(opened(replace(world, cells=1, prior_share=0.0)))
+    workers = np.zeros((1, 1, errors.groups))
+    workers[0, 0, errors.group[0]] = 1000 * part
+    told = errors.expected(workers, errors.grouped(np.zeros(100, int), 1)).error.item()
+    random = np.random.default_rng(1)
+    real = random.binomial(1000, random.beta(20 * part, 20 * (1 - part), 20_000))
+    off = np.sqrt(np.mean((random.binomial(1000, part, real.size) - real) ** 2))
+    assert 0.8 < off / told < 1.25
 
 
 def test_a_figure_larger_than_cells_follows_the_prior_at_its_ends_alone(opened):

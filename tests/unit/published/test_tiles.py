@@ -287,7 +287,7 @@ def test_flows_tell_what_they_are_expected_to_be_off_by(opened, zoom, level):
 
 @pytest.mark.parametrize("zoom", [0, 4, 10])
 def test_units_tell_what_the_number_of_their_residents_is_expected_to_be_off_by(opened, zoom):
-    """About what an analysis tells, which knows where they work."""
+    """What an analysis tells, which knows where they work; of single zones, whose few work in few places, more."""
     world = country()
     release = opened(world)
     errors, everywhere = figure_errors(release), np.zeros(len(units_of(release, "zone")), np.int64)
@@ -295,6 +295,7 @@ def test_units_tell_what_the_number_of_their_residents_is_expected_to_be_off_by(
         v["id"]: v for tile in tiles_of(world, zoom) for _, v in read(release, "destinations", tile).get("points", [])
     }
     assert {v["level"] for v in told.values()} == {{0: "state", 4: "county", 10: "zone"}[zoom]}
+    ratios = []
     for name, values in told.items():
         here = units_of(release, values["level"])
         here = here.of == int(here.codes((name,), "zone")[0])
@@ -303,4 +304,7 @@ def test_units_tell_what_the_number_of_their_residents_is_expected_to_be_off_by(
         shapes = errors.shapes(np.where(here, 0, -1), 1)
         known = errors.expected(flows, errors.grouped(everywhere, 1), shapes).error[0, 0]
         assert values["out_error"] == int(values["out_error"])
-        assert 0.5 * known < values["out_error"] < 2 * known + 1
+        ratios.append(values["out_error"] / known)
+    assert min(ratios) > 0.9
+    assert np.median(ratios) < (1.6 if zoom == 10 else 1.1)
+    assert max(ratios) < (6 if zoom == 10 else 1.1)
