@@ -5,8 +5,8 @@ are called in process, through the whole application; requests per second and me
 process on this machine, asked by eight threads of this one. No query is asked twice.
 
 The map is opened by Debian's Chromium, which draws without a graphics card here, on the same two cores as the service;
-a fresh service and a warmed one, each time with an empty cache. It can be used from the moment its controls, zones and
-legend are there; flows come after.
+a fresh service and a warmed one, each time with an empty cache. It can be used from the moment its controls are there
+and its zones drawn, in the sizes that the legend tells; flows come after.
 """
 
 import argparse
@@ -235,7 +235,7 @@ def view(port: int, release: Path, state: str) -> None:
     with browser.chromium() as program, browser.opened(program, address) as page:
         began = time.perf_counter()
         page.goto(f"{address}/map#release={release.name}")
-        page.wait_for_selector(".legend")
+        mappage.usable(page)
         shown = time.perf_counter() - began
         mappage.settle(page)
         drawn = time.perf_counter() - began

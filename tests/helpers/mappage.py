@@ -1,6 +1,6 @@
 """The map as a reader uses it: waiting for it, reading it, and asking the service the same."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -10,6 +10,25 @@ import layout
 
 PHONE = {"width": 390, "height": 844}
 MIDDLE = (440, 474)  # pixels of the middle of the map at 1280 × 900
+FRAME = "() => new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))"
+
+
+def usable(page: Any) -> None:
+    """Wait until a reader can begin: zones are drawn by the scale of the legend, and controls offer the release."""
+    page.wait_for_selector("[data-legend=circles] li")
+    for control in page.get_by_label("Level", exact=True).all():
+        control.wait_for()
+        assert control.is_enabled()
+    page.evaluate(FRAME)
+
+
+def until(page: Any, seen: Callable[[], object]) -> None:
+    """Wait until something is so, while the page goes on."""
+    for _ in range(600):
+        if seen():
+            return
+        page.wait_for_timeout(50)
+    raise AssertionError("it did not come true")
 
 
 def settle(page: Any) -> None:

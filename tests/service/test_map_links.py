@@ -3,7 +3,7 @@
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import pytest
-from mappage import at, get, settle, unfold
+from mappage import at, get, settle, unfold, until, usable
 
 FOLLOW = "hash => { location.hash = hash; }"
 
@@ -56,10 +56,7 @@ def late(shown, odd, made_up):
         page = shown(odd, **view)
         page.route(pattern, lambda route: held.append(route) if odd in route.request.url else route.continue_())
         ask(page)
-        for _ in range(100):
-            if held:
-                break
-            page.wait_for_timeout(50)
+        until(page, lambda: held)
         page.get_by_label("Release").select_option(made_up)
         settle(page)
         for one in held:
@@ -94,12 +91,15 @@ def test_analyses_files_and_statement_that_are_opened_early_come_with_the_releas
     page, held = chrome_page, []
     page.route("**/releases", lambda route: held.append(route))  # noqa: PLW0108  # Playwright marks what it calls
     page.goto(f"{live_server}/map")
+    page.locator(".status .busy", has_text="Loading the releases").wait_for()
+    assert not page.locator(".legend").is_visible()
     for title in ("Analyses", "Privacy statement", "Downloads"):
         unfold(page, title)
     none_yet = page.get_by_text("There is no release yet.")
     none_yet.nth(2).wait_for()
     assert none_yet.count() == 3
     held[0].continue_()
+    usable(page)
     page.get_by_label("Analysis", exact=True).wait_for()
     page.wait_for_selector(".statement")
     assert get(page, "/releases")["releases"]

@@ -11,7 +11,7 @@ export class Legend {
   readonly #body = h("div", {});
   readonly element = h(
     "details",
-    { class: "legend", open: window.matchMedia("(min-width: 48rem)").matches },
+    { class: "legend", hidden: true, open: window.matchMedia("(min-width: 48rem)").matches },
     h("summary", {}, "Legend"),
     this.#body,
   );
