@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from mappage import get, service, settle, unfold, workers
+from mappage import get, picture, service, settle, unfold, until, workers
 
 NEAR = {"buffer": "8000"}
 RING = {"buffer": "25000", "inner": "3000"}
@@ -57,3 +57,37 @@ def test_what_is_noted_about_an_upload_stands_beside_it(shown, odd, ring, note, 
     settle(page)
     page.wait_for_selector(".headline")
     assert note in " ".join(page.locator(".result .caution").all_inner_texts())
+
+
+RING_B = "2.42,47.9,2.68,47.9,2.68,48.2,2.42,48.2"
+
+
+def test_an_analysis_keeps_the_outline_of_the_chosen_area_and_goes_with_another(shown, odd, tmp_path):
+    page = shown(odd, area="side", id="west")
+    unfold(page, "Analyses")
+    page.get_by_label("Analysis", exact=True).select_option("paired-areas")
+    page.get_by_role("button", name="Keep the chosen area as A").click()
+    page.evaluate("hash => { location.hash = hash; }", f"release={odd}&ring={RING_B}&flows=0")
+    settle(page)
+    before = page.locator(".canvas").screenshot()
+    with page.expect_response("**/analyses/paired-areas"):
+        page.get_by_role("button", name="Run", exact=True).click()
+    page.wait_for_selector("section.analysis")
+    settle(page)
+    assert page.locator(".canvas").screenshot() == before
+    picture(page, "paired-with-a-drawn-area", tmp_path)
+    page.get_by_role("button", name="Clear the area").click()
+    assert page.locator("section.analysis").count() == 0
+
+
+def test_an_analysis_that_is_answered_late_does_not_stand_under_another_area(shown, odd):
+    page, held = shown(odd, area="side", id="west"), []
+    unfold(page, "Analyses")
+    page.route("**/analyses/inflow-outflow*", lambda route: held.append(route))  # noqa: PLW0108  # Playwright marks it
+    page.get_by_role("button", name="Run", exact=True).click()
+    until(page, lambda: held)
+    page.get_by_label("Home", exact=True).check()
+    settle(page)
+    held[0].continue_()
+    page.wait_for_timeout(500)
+    assert page.locator("section.analysis").count() == 0

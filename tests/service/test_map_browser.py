@@ -73,13 +73,15 @@ def test_odd_ids_are_text_everywhere(shown, odd, tmp_path):
             picture(page, "odd-id", tmp_path)
 
 
-def test_an_id_that_there_is_not_is_told(shown, odd):
-    page = shown(odd)
+def test_an_id_that_there_is_not_is_told_and_has_no_figures_of_another_area(shown, odd):
+    page = shown(odd, area="zone", id="001")
+    assert workers(page) == 45
     page.get_by_label("Id", exact=True).fill("nowhere")
     with ignoring(page, "400"):
         page.get_by_role("button", name="Choose", exact=True).click()
         page.wait_for_selector(".status .failed")
         assert "nowhere" in page.locator(".status .failed").inner_text()
+        assert page.locator(".headline, [data-legend=flows] li").count() == 0
 
 
 def test_an_area_is_drawn_by_mouse_and_by_keyboard(shown, odd, tmp_path):
@@ -130,6 +132,8 @@ def test_a_kml_is_uploaded_and_a_file_that_is_none_is_refused(shown, odd, tmp_pa
     with ignoring(page, "400", "415"):
         page.get_by_label("Upload an area").set_input_files(path)
         page.wait_for_selector(".status .failed")
+    assert "area.gpkg" in page.locator(".panel").inner_text()
+    assert page.locator(".headline").count() == 0
 
 
 def test_a_service_that_stops_is_told_and_what_is_shown_stays(chrome, store, odd, tmp_path):

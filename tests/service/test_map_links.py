@@ -3,7 +3,7 @@
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import pytest
-from mappage import at, get, settle, unfold, until, usable
+from mappage import at, get, settle, unfold, until, usable, workers
 
 FOLLOW = "hash => { location.hash = hash; }"
 
@@ -105,3 +105,43 @@ def test_analyses_files_and_statement_that_are_opened_early_come_with_the_releas
     assert get(page, "/releases")["releases"]
     page.get_by_role("link", name="plan.parquet").wait_for()  # one, or this fails
     settle(page)
+
+
+def choose(page, name):
+    page.get_by_label("Id", exact=True).fill(name)
+    page.get_by_role("button", name="Choose", exact=True).click()
+
+
+TWICE = """([label, id]) => {
+  const input = [...document.querySelectorAll('input')].find((one) => one.labels?.[0]?.textContent === label);
+  for (let i = 0; i < 2; i += 1) {
+    input.value = id;
+    input.form.requestSubmit();
+  }
+}"""
+
+
+def test_a_late_answer_about_another_area_or_none_is_not_shown(shown, odd):
+    page, held = shown(odd, area="zone", id="001", level="zone"), []
+    own = workers(page)
+
+    def again(pattern, ask):
+        """Ask for something else, and for the same area again before that is answered."""
+        held.clear()
+        page.route(pattern, lambda route: route.fallback() if held else held.append(route))
+        ask()
+        until(page, lambda: held)
+        choose(page, "001")
+        settle(page)
+        held[0].continue_()
+        page.wait_for_timeout(500)
+        assert page.locator(".chips li").all_inner_texts() == ["zone 001\n×"]
+        assert workers(page) == own
+        assert "From where they come" in page.locator("[data-legend=flows]").inner_text()
+
+    again("**/analyses/origins*", lambda: choose(page, "01"))
+    again("**/od?*", lambda: page.get_by_role("button", name="Clear the area").click())
+    page.get_by_label("Add to what is chosen already").check()
+    page.evaluate(TWICE, ["Id", "001"])  # taken out, and put in again before anything was asked
+    settle(page)
+    assert workers(page) == own

@@ -53,7 +53,7 @@ export async function ask(path: readonly string[] | string, request: Request = {
     });
   } catch (fault) {
     if (fault instanceof DOMException && fault.name === "AbortError") throw fault;
-    throw new ServiceError(0, "The service does not answer. What is shown stays; try again when it runs.");
+    throw new ServiceError(0, "The service does not answer. Try again when it runs.");
   }
   if (!answer.ok) throw new ServiceError(answer.status, await detail(answer));
   return answer;

@@ -1,5 +1,4 @@
 import type { Map as MapLibre } from "maplibre-gl";
-import { described } from "./analysis";
 import { json, outdated, words } from "./api";
 import { cautions } from "./charts/cautions";
 import { picture } from "./charts/result";
@@ -43,6 +42,7 @@ export class Session {
   readonly #area: AreaPanel;
   readonly #draw: Draw;
   readonly #analyses: AnalysesPanel;
+  /** What of an area is shown, or asked for. */
   #shown = "";
   #turn = 0;
 
@@ -64,7 +64,7 @@ export class Session {
       levels: this.#levels,
       releases: this.#releases,
     });
-    this.#analyses = new AnalysesPanel(store, status, known, (found) => this.#outline(found));
+    this.#analyses = new AnalysesPanel(store, status, known);
     const curator = new CuratorPanel(
       store,
       status,
@@ -86,6 +86,7 @@ export class Session {
     );
     store.watch(["release"], () => void this.#open());
     store.watch(["end", "totals", "area"], () => this.#show());
+    store.watch(["end", "area", "buffer", "inner"], () => this.#forget());
     store.watch(["end", "level", "top", "area", "buffer", "inner", "at"], () => this.#later());
     store.follow(() => this.#follow());
     map.on("mousemove", (event) => this.#hover(event.point));
@@ -147,13 +148,8 @@ export class Session {
       if (newest) this.store.set({ release: newest.id });
       return;
     }
-    this.#asked.abort(); // what is still answered is about another release
-    this.status.done("flows");
     this.#levels = null;
-    this.#shown = "";
-    this.#flows.draw(null);
-    this.#area.result.replaceChildren();
-    outline(this.map, null);
+    this.#forget();
     this.status.busy("release", "Opening the release…");
     try {
       const levels = await json<Levels>(["releases", release, "levels"]);
@@ -202,6 +198,16 @@ export class Session {
     this.#legend.draw(this.store.view);
   }
 
+  /** Let go what is shown or still asked for: it is about another release, area or end. */
+  #forget(): void {
+    this.#asked.abort();
+    this.#shown = "";
+    this.status.done("flows");
+    this.#flows.draw(null);
+    this.#area.result.replaceChildren();
+    outline(this.map, null);
+  }
+
   /** Load the flows once the view stands still. */
   #later(wait = 250): void {
     window.clearTimeout(this.#timer);
@@ -218,46 +224,27 @@ export class Session {
     if (!levels) return;
     const bounds = this.map.getBounds();
     const level = view.level || suitedLevel(levels, bounds);
-    const { release, end, top, area, buffer, inner } = view;
-    const asked = area
-      ? JSON.stringify([
-          release,
-          end,
-          top,
-          described(area),
-          buffer,
-          inner,
-          level,
-          area.kind === "file" ? area.file.lastModified : area,
-        ])
-      : "";
+    const { area, top } = view;
+    const asked = area ? `${top} ${level}` : "";
     if (asked && asked === this.#shown) return; // moving the map changes nothing
     this.#asked.abort();
     this.#asked = new AbortController();
+    this.#shown = asked;
     const { signal } = this.#asked;
     this.status.busy("flows", "Loading flows…");
     try {
       if (area) {
         const found = await selected(view, area, level, signal);
-        this.#flows.draw(view.top ? found.drawn : null);
-        this.#outline(found.analysis);
+        this.#flows.draw(top ? found.drawn : null);
+        outline(this.map, found.analysis.areas[0]?.geometry ?? null); // none where it is made of units
         this.#told(found.analysis);
-      } else {
-        outline(this.map, null);
-        this.#flows.draw(view.top ? await overview(view, level, levels, bounds, signal) : null);
-      }
-      this.#shown = asked;
+      } else this.#flows.draw(top ? await overview(view, level, levels, bounds, signal) : null);
       this.status.done("flows");
     } catch (fault) {
       if (outdated(fault)) return;
       this.#shown = "";
       this.status.fail("flows", words(fault), () => void this.#load());
     }
-  }
-
-  /** Draw the area of an analysis where it is not made of units. */
-  #outline(analysis: Analysis): void {
-    outline(this.map, analysis.areas[0]?.geometry ?? null);
   }
 
   /** Say beside the area's name what its figures are. */

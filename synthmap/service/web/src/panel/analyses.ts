@@ -4,7 +4,7 @@ import { type Form, result } from "../charts/result";
 import { button, field, h, select, show } from "../dom";
 import { between, isolated, listed, unlisted } from "../format";
 import type { Status } from "../status";
-import type { Analysis, Levels, Release } from "../types";
+import type { Levels, Release } from "../types";
 import type { Store, Surrounded } from "../view";
 
 interface Offered {
@@ -47,9 +47,11 @@ export class AnalysesPanel {
     private readonly store: Store,
     private readonly status: Status,
     private readonly known: () => { levels: Levels | null; releases: Release[] },
-    private readonly got: (analysis: Analysis) => void,
   ) {
-    store.watch(["area", "buffer", "inner", "end"], () => this.#show());
+    store.watch(["area", "buffer", "inner", "end"], () => {
+      this.#drop();
+      this.#show();
+    });
     store.watch(["release"], () => this.#forget());
   }
 
@@ -77,13 +79,18 @@ export class AnalysesPanel {
   }
 
   #forget(): void {
-    this.#asked.abort();
-    this.status.done("analysis");
+    this.#drop();
     this.#first = null;
     this.#by = "";
     this.#other = "";
-    this.#result.replaceChildren();
     this.#show();
+  }
+
+  /** Let go what was asked or answered: it is about another area, end or release. */
+  #drop(): void {
+    this.#asked.abort();
+    this.status.done("analysis");
+    this.#result.replaceChildren();
   }
 
   #show(): void {
@@ -258,7 +265,6 @@ export class AnalysesPanel {
         this.#result,
         result(found, file, (fault) => this.status.fail("file", words(fault))),
       );
-      this.got(found);
     } catch (fault) {
       failed(fault);
     }

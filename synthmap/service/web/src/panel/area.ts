@@ -130,7 +130,6 @@ export class AreaPanel {
       this.#chosen,
       area ? this.#told(area) : h("p", {}, "No area is chosen: all of the release is shown."),
     );
-    if (!area) this.result.replaceChildren();
   }
 
   #told(area: Area): HTMLElement {
