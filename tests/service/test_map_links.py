@@ -1,5 +1,6 @@
 """Links to the map restore all of a view, on the open page, too; late answers do not stand under another release."""
 
+import re
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import pytest
@@ -105,6 +106,29 @@ def test_analyses_files_and_statement_that_are_opened_early_come_with_the_releas
     assert get(page, "/releases")["releases"]
     page.get_by_role("link", name="plan.parquet").wait_for()  # one, or this fails
     settle(page)
+
+
+def test_a_release_of_a_later_page_of_the_list_is_found(chrome_page, live_server, odd, made_up):
+    page, asked = chrome_page, []
+
+    def part(route):
+        asked.append(route.request.url)
+        found = route.fetch(url=f"{live_server}/releases").json()
+        first = "cursor=" not in route.request.url
+        found["releases"] = [one for one in found["releases"] if (one["id"] == made_up) == first]
+        found["links"] = [{"rel": "next", "href": f"{live_server}/releases?limit=1&cursor=later"}] if first else []
+        route.fulfill(json=found)
+
+    page.route(re.compile(r"/releases(\?|$)"), part)
+    page.goto(f"{live_server}/map#release={odd}")
+    settle(page)
+    assert told(page)["release"] == odd
+    assert [one.split("?")[1:] for one in asked] == [[], ["cursor=later"]]
+    assert page.get_by_label("Release").locator("option").count() == 2
+    assert "no release" not in page.locator(".status").inner_text()
+    follow(page, "nothing-there")
+    page.locator(".status", has_text="no release nothing-there").wait_for()
+    assert told(page)["release"] == made_up
 
 
 def choose(page, name):

@@ -65,6 +65,25 @@ export async function json<T>(path: readonly string[] | string, request: Request
   return (await answer.json()) as T;
 }
 
+/** An answer of several pages. */
+export interface Paged {
+  links: { rel: string; href: string }[];
+}
+
+/** All pages of an answer, one after another: how long one may be is the operator's choice. */
+export async function* pages<T extends Paged>(
+  path: readonly string[],
+  request: Request = {},
+): AsyncGenerator<T> {
+  let asked: Query | undefined = request.query ?? {};
+  while (asked) {
+    const answer: T = await json<T>(path, { ...request, query: asked });
+    yield answer;
+    const next = answer.links.find((one) => one.rel === "next");
+    asked = next && { ...request.query, cursor: new URL(next.href).searchParams.get("cursor") };
+  }
+}
+
 /** Whether an error only says that its question is no longer asked. */
 export function outdated(fault: unknown): boolean {
   return fault instanceof DOMException && fault.name === "AbortError";

@@ -1,5 +1,5 @@
 import type { Map as MapLibre } from "maplibre-gl";
-import { json, outdated, words } from "./api";
+import { json, outdated, type Paged, pages, words } from "./api";
 import { cautions } from "./charts/cautions";
 import { picture } from "./charts/result";
 import { CuratorPanel } from "./curator/panel";
@@ -29,6 +29,8 @@ import type { Store } from "./view";
 /** Holds a release, the map and the panel together. */
 export class Session {
   #releases: Release[] = [];
+  /** Whether there are no more than these. */
+  #all = false;
   #current: Release | null = null;
   #levels: Levels | null = null;
   #asked = new AbortController();
@@ -69,7 +71,7 @@ export class Session {
       store,
       status,
       () => this.#releases,
-      () => void this.#renew(),
+      () => void this.start(),
     );
     outline(map, null);
     parts.over.append(this.#legend.element, this.#draw.element, this.#tooltip.element);
@@ -95,20 +97,39 @@ export class Session {
       const unit = this.#draw.active ? null : this.#zones.at(event.point);
       if (unit) this.#area.pick(unit);
     });
-    onSecret(() => void this.#renew());
+    onSecret(() => void this.start());
   }
 
-  /** Read which releases there are, and open the one that the address names, or the newest. */
+  /**
+   * Read which releases there are, or whether there is one more, or a key shows more: newest first, page by page.
+   *
+   * The one that the address names, or else the newest, is opened as soon as it is told of.
+   */
   async start(): Promise<void> {
-    this.status.busy("releases", "Loading the releases…");
+    this.#turn += 1;
+    const turn = this.#turn;
+    const found: Release[] = [];
+    if (this.#current) this.status.working("releases");
+    else this.status.busy("releases", "Loading the releases…");
     try {
-      this.#releases = (await json<{ releases: Release[] }>(["releases"])).releases;
-      this.status.done("releases");
+      for await (const { releases } of pages<Paged & { releases: Release[] }>(["releases"])) {
+        if (turn !== this.#turn) return;
+        found.push(...releases);
+        const { release } = this.store.view;
+        if (this.#current || (release && !found.some((one) => one.id === release))) continue;
+        this.#releases = [...found];
+        void this.#open();
+      }
     } catch (fault) {
-      this.status.fail("releases", words(fault), () => void this.start());
+      if (turn === this.#turn) this.status.fail("releases", words(fault), () => void this.start());
       return;
     }
-    await this.#open();
+    if (turn !== this.#turn) return;
+    this.#releases = found;
+    this.#all = true;
+    this.status.done("releases");
+    if (this.#current) this.#releasePanel.draw(found, this.#current);
+    else await this.#open();
   }
 
   /** Ask for the tiles again. */
@@ -117,31 +138,13 @@ export class Session {
     this.#show();
   }
 
-  /** Read the list of releases again: there may be one more, or a key may show more. */
-  async #renew(): Promise<void> {
-    if (!this.#current) {
-      await this.start();
-      return;
-    }
-    this.#turn += 1;
-    const turn = this.#turn;
-    try {
-      const { releases } = await json<{ releases: Release[] }>(["releases"]);
-      if (turn !== this.#turn) return;
-      this.#releases = releases;
-      this.#releasePanel.draw(releases, this.#current);
-      this.status.done("releases");
-    } catch (fault) {
-      if (turn === this.#turn) this.status.fail("releases", words(fault), () => void this.#renew());
-    }
-  }
-
   async #open(): Promise<void> {
     const { release } = this.store.view;
     const whole = this.#releases.filter((one) => one.status === "available");
     this.#current = whole.find((one) => one.id === release) ?? null;
     this.#releasePanel.draw(this.#releases, this.#current);
     if (!this.#current) {
+      if (release && !this.#all) return; // it may be among those that are still read
       const [newest] = whole;
       if (newest && release)
         this.status.tell("missing", `There is no release ${release}: the newest is shown.`);

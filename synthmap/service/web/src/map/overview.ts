@@ -1,5 +1,5 @@
 import type { LngLatBounds } from "maplibre-gl";
-import { json, type Query } from "../api";
+import { type Paged, pages } from "../api";
 import type { Levels } from "../types";
 import type { End, View } from "../view";
 import type { Drawn } from "./flows";
@@ -8,12 +8,11 @@ import { nearest, unwound } from "./longitudes";
 /** Units in view at most: more flows between more places are a tangle. What the service reads beforehand fits it. */
 const UNITS = 150;
 
-interface Answer {
+interface Answer extends Paged {
   features: {
     geometry: { type: string; coordinates: unknown } | null;
     properties: { origin: string; destination: string; count: number };
   }[];
-  links: { rel: string; href: string }[];
 }
 
 /** The level that suits what is in view: the finest that has not too many units there. */
@@ -42,7 +41,10 @@ export async function overview(
     bbox: box(levels.extent, bounds),
     bbox_end: view.end === "work" ? "destination" : "origin",
   };
-  const features = await pages(["releases", view.release, "od"], query, signal);
+  const features: Answer["features"] = [];
+  const headers = { Accept: "application/geo+json" };
+  for await (const page of pages<Answer>(["releases", view.release, "od"], { query, signal, headers }))
+    features.push(...page.features);
   const places = new Map<string, { id: string; name: string; lon: number; lat: number }>();
   const flows: Drawn["flows"] = [];
   let elsewhere = 0;
@@ -61,20 +63,6 @@ export async function overview(
       });
   }
   return { level, places: [...places.values()], flows, elsewhere, whole: features.length < view.top };
-}
-
-/** All pages of an answer: how long one may be is the operator's choice. */
-async function pages(path: string[], query: Query, signal: AbortSignal): Promise<Answer["features"]> {
-  const headers = { Accept: "application/geo+json" };
-  const found: Answer["features"] = [];
-  let asked: Query | null = query;
-  while (asked) {
-    const answer: Answer = await json<Answer>(path, { query: asked, signal, headers });
-    found.push(...answer.features);
-    const next = answer.links.find((one) => one.rel === "next");
-    asked = next ? { ...query, cursor: new URL(next.href).searchParams.get("cursor") } : null;
-  }
-  return found;
 }
 
 function endsOf(geometry: { type: string; coordinates: unknown }): [number[], number[]] | null {
