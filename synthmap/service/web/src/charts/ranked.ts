@@ -62,7 +62,7 @@ export function ranked(caption: string, bars: Bar[], change = false): HTMLElemen
   });
   return h(
     "div",
-    { class: "scroll" },
+    { class: "scroll", tabindex: 0, role: "region", "aria-label": caption },
     h("table", { class: "ranked" }, h("caption", {}, caption), h("tbody", {}, ...rows)),
   );
 }
