@@ -13,7 +13,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import urlsplit
 
-SERVE = "import pathlib, sys; from synthmap.service.serve import serve as s; s(store=pathlib.Path(sys.argv[1]), port=0)"
+SERVE = "import pathlib, sys; from synthmap.service.serve import serve; "
+SERVE += "serve(store=pathlib.Path(sys.argv[1]), port=int(sys.argv[2]))"
 SECONDS = 60
 _ADDRESS = re.compile(r"http://[\w.:\[\]]+")
 _HOP = {"connection", "keep-alive", "transfer-encoding", "content-length", "date", "server"}
@@ -28,10 +29,11 @@ def serving(store: Path, database: Path, **settings: object) -> Iterator[str]:
 
 @contextmanager
 def killable(store: Path, database: Path, log: Path, **settings: object) -> Iterator[tuple[str, subprocess.Popen]]:
-    """Yield the address of a service and its process; stop it afterwards, unless it is dead."""
+    """Yield the address of a service, at a free `port` or that, and its process; stop it afterwards, if it lives."""
+    port = str(settings.pop("port", 0))
     own = {"database": f"sqlite:///{database}", "requests_per_minute": 0} | settings
     environment = {f"SYNTHMAP_SERVICE_{name.upper()}": str(value) for name, value in own.items()}
-    with _running(["-c", SERVE, str(store)], log, environment, "/readyz") as found:
+    with _running(["-c", SERVE, str(store), port], log, environment, "/readyz") as found:
         yield found
 
 

@@ -99,8 +99,12 @@ def test_analyses_files_and_statement_that_are_opened_early_come_with_the_releas
     none_yet = page.get_by_text("There is no release yet.")
     none_yet.nth(2).wait_for()
     assert none_yet.count() == 3
+    page.route("**/analyses", lambda route: held.append(route))  # noqa: PLW0108
     held[0].continue_()
     usable(page)
+    page.locator("details", has=page.locator("h2", has_text="Analyses")).get_by_text("Loading…").wait_for()
+    until(page, lambda: len(held) == 2)
+    held[1].continue_()
     page.get_by_label("Analysis", exact=True).wait_for()
     page.wait_for_selector(".statement")
     assert get(page, "/releases")["releases"]

@@ -44,6 +44,7 @@ export class Session {
   readonly #area: AreaPanel;
   readonly #draw: Draw;
   readonly #analyses: AnalysesPanel;
+  readonly #readings: readonly Reading[];
   /** What of an area is shown, or asked for. */
   #shown = "";
   #turn = 0;
@@ -75,8 +76,9 @@ export class Session {
     );
     outline(map, null);
     parts.over.append(this.#legend.element, this.#draw.element, this.#tooltip.element);
-    const promise = new Reading(store, status, "statement", statement);
+    const promise = new Reading(store, status, "statement", (release) => statement(release, status));
     const files = new Reading(store, status, "downloads", (release) => downloads(release, status));
+    this.#readings = [promise, files];
     parts.panel.append(
       this.#releasePanel.element,
       section("Show", this.#displayPanel.element, { open: true }),
@@ -128,8 +130,11 @@ export class Session {
     this.#releases = found;
     this.#all = true;
     this.status.done("releases");
-    if (this.#current) this.#releasePanel.draw(found, this.#current);
-    else await this.#open();
+    if (!this.#current) await this.#open();
+    else {
+      this.#releasePanel.draw(found, this.#current);
+      for (const one of this.#readings) void one.again(); // files and sums may be others, too
+    }
   }
 
   /** Ask for the tiles again. */

@@ -1,22 +1,13 @@
-import { json, ServiceError, words } from "../api";
-import { h, show } from "../dom";
+import { json, ServiceError } from "../api";
+import { h } from "../dom";
 import { budget, loss, moment, number } from "../format";
 import { type Account, sums } from "../ledger";
-import type { Status } from "../status";
 
 /** What was spent on each dataset, of which budget. */
-export async function ledger(status: Status, into: HTMLElement): Promise<void> {
-  try {
-    const { datasets } = await json<{ datasets: Account[] }>(["ledger"]);
-    show(
-      into,
-      h("h3", {}, "Ledger"),
-      ...(datasets.length ? datasets.map(account) : [h("p", {}, "No dataset is registered.")]),
-    );
-    status.done("ledger");
-  } catch (fault) {
-    status.fail("ledger", words(fault), () => void ledger(status, into));
-  }
+export async function ledger(): Promise<HTMLElement[]> {
+  const { datasets } = await json<{ datasets: Account[] }>(["ledger"]);
+  const told = datasets.length ? datasets.map(account) : [h("p", {}, "No dataset is registered.")];
+  return [h("h3", {}, "Ledger"), ...told];
 }
 
 function account(one: Account): HTMLElement {
@@ -82,11 +73,12 @@ function account(one: Account): HTMLElement {
 }
 
 function row(label: string, cells: string[]): HTMLElement {
+  const pieces = label.split(/(?<=[_›])/); // long names break there, so that their figures stay in sight
   return h(
     "tr",
     {},
-    h("th", { scope: "row" }, label),
-    ...cells.map((one) => h("td", { class: "number" }, one)),
+    h("th", { scope: "row" }, ...pieces.flatMap((one) => [one, h("wbr")])),
+    ...cells.map((one) => h("td", { class: one.length < 24 && "number" }, one)), // longer ones are texts
   );
 }
 

@@ -1,6 +1,7 @@
 import { ask, json, words } from "../api";
 import { button, h, show } from "../dom";
 import { moment } from "../format";
+import { secret } from "../key";
 import type { Status } from "../status";
 
 interface Job {
@@ -21,6 +22,7 @@ export class Jobs {
   readonly element = h("div", {});
   readonly #list = h("ul", { class: "plain" });
   #timer = 0;
+  #turn = 0;
   #going = new Set<string>();
 
   constructor(
@@ -28,16 +30,24 @@ export class Jobs {
     private readonly finished: () => void,
   ) {
     show(this.element, h("h3", {}, "Jobs"), this.#list);
+    this.close();
   }
 
-  stop(): void {
-    window.clearTimeout(this.#timer);
+  /** Forget the jobs: the key that they are looked at with is forgotten. */
+  close(): void {
+    this.#stop();
+    this.#going.clear();
+    this.status.done("jobs");
+    show(this.#list, h("li", {}, "Loading…"));
   }
 
   async look(): Promise<void> {
-    this.stop();
+    this.#stop();
+    if (!secret()) return;
+    const turn = this.#turn;
     try {
       const { jobs } = await json<{ jobs: Job[] }>(["jobs"], { query: { limit: 10 } });
+      if (turn !== this.#turn) return;
       this.status.done("jobs");
       show(this.#list, ...jobs.map((job) => this.#row(job)));
       if (!jobs.length) show(this.#list, h("li", {}, "No job yet."));
@@ -46,8 +56,14 @@ export class Jobs {
       if (ended.length) this.finished();
       if (this.#going.size) this.#timer = window.setTimeout(() => void this.look(), WAIT);
     } catch (fault) {
-      this.status.fail("jobs", words(fault), () => void this.look());
+      if (turn === this.#turn) this.status.fail("jobs", words(fault), () => void this.look());
     }
+  }
+
+  /** Look no more, and pass over what is still answered. */
+  #stop(): void {
+    window.clearTimeout(this.#timer);
+    this.#turn += 1;
   }
 
   #row(job: Job): HTMLElement {

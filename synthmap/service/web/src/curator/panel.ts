@@ -26,10 +26,11 @@ interface Dataset {
 export class CuratorPanel {
   readonly element = h("div", {});
   readonly #work = h("div", {});
-  readonly #ledger = h("div", {});
+  readonly #ledger: Reading;
   readonly #measured: Reading;
   readonly #jobs: Jobs;
   #process = "release";
+  #turn = 0; // another with every key
 
   constructor(
     store: Store,
@@ -39,8 +40,10 @@ export class CuratorPanel {
   ) {
     this.#jobs = new Jobs(status, () => {
       made();
-      void this.#accounts();
+      void this.#ledger.again();
+      void this.#measured.again();
     });
+    this.#ledger = new Reading(store, status, "ledger", ledger, true);
     this.#measured = new Reading(store, status, "measured", measured);
   }
 
@@ -60,7 +63,6 @@ export class CuratorPanel {
     };
     const forget = (): void => {
       setSecret("");
-      this.#jobs.stop();
       this.open();
     };
     const kept = h("p", {}, "A key is in use, for this tab only. ", button("Forget it", forget));
@@ -75,18 +77,23 @@ export class CuratorPanel {
       h("button", { type: "submit" }, "Use the key"),
     );
     show(this.element, secret() ? kept : form, this.#work);
+    this.#turn += 1;
     this.#work.replaceChildren();
-    this.#measured.close();
+    for (const one of [this.#jobs, this.#ledger, this.#measured]) one.close();
+    for (const kind of ["key", "form", "process"]) this.status.done(kind);
     if (secret()) void this.#enter();
   }
 
   async #enter(): Promise<void> {
+    const turn = this.#turn;
     this.status.busy("key", "Looking up the key…");
     try {
       const { datasets } = await json<{ datasets: Dataset[] }>(["datasets"]);
+      if (turn !== this.#turn) return;
       this.status.done("key");
-      await this.#show(datasets);
+      this.#show(datasets);
     } catch (fault) {
+      if (turn !== this.#turn) return;
       if (fault instanceof ServiceError && fault.status === 401) {
         setSecret("");
         this.open();
@@ -98,7 +105,7 @@ export class CuratorPanel {
     }
   }
 
-  async #show(datasets: Dataset[]): Promise<void> {
+  #show(datasets: Dataset[]): void {
     const form = h("div", {});
     const list = select(
       PROCESSES.map((one) => ({ value: one, text: one })),
@@ -108,18 +115,23 @@ export class CuratorPanel {
         void this.#form(datasets, form);
       },
     );
-    show(this.#work, field("Process", list), form, this.#jobs.element, this.#ledger, this.#measured.element);
-    await Promise.all([this.#form(datasets, form), this.#jobs.look(), this.#accounts()]);
-  }
-
-  async #accounts(): Promise<void> {
-    await Promise.all([ledger(this.status, this.#ledger), this.#measured.open()]);
+    const below = [this.#jobs, this.#ledger, this.#measured].map((one) => one.element);
+    show(this.#work, field("Process", list), form, ...below);
+    void this.#form(datasets, form);
+    void this.#jobs.look();
+    void this.#ledger.open();
+    void this.#measured.open();
   }
 
   async #form(datasets: Dataset[], into: HTMLElement): Promise<void> {
     const name = this.#process;
+    const turn = this.#turn;
+    const asked = (): boolean => turn === this.#turn && name === this.#process;
+    show(into, h("p", { class: "soft" }, "Loading…"));
     try {
       const process = await json<Process>(["processes", name]);
+      if (!asked()) return;
+      this.status.done("form");
       const known = {
         dataset: datasets.map((one) => ({
           value: one.id,
@@ -145,7 +157,9 @@ export class CuratorPanel {
         ),
       );
     } catch (fault) {
-      this.status.fail("process", words(fault), () => void this.#form(datasets, into));
+      if (!asked()) return;
+      into.replaceChildren();
+      this.status.fail("form", words(fault), () => void this.#form(datasets, into));
     }
   }
 
@@ -155,6 +169,7 @@ export class CuratorPanel {
       Prefer: "respond-async",
       "Idempotency-Key": once(),
     };
+    const turn = this.#turn;
     const send = async (): Promise<void> => {
       this.status.busy("process", "Asking for it…");
       try {
@@ -163,9 +178,11 @@ export class CuratorPanel {
           body: JSON.stringify({ inputs }),
           headers,
         });
+        if (turn !== this.#turn) return;
         this.status.done("process");
         await this.#jobs.look();
       } catch (fault) {
+        if (turn !== this.#turn) return;
         // sent again under the same name it is the same job: what it spends is spent once
         const again =
           fault instanceof ServiceError && (fault.status === 0 || fault.status >= 500)

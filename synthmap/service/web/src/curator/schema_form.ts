@@ -9,6 +9,7 @@ interface Schema {
   maximum?: number;
   minLength?: number;
   maxLength?: number;
+  minItems?: number;
   example?: unknown;
 }
 
@@ -31,21 +32,32 @@ export interface Form {
  * @param known what an input can be, where the service knows: datasets, releases.
  */
 export function schemaForm(inputs: Record<string, Input>, known: Record<string, Choice[]>): Form {
-  const read: Record<string, () => string> = {};
+  const read: Record<string, () => unknown> = {};
   const fields = Object.entries(inputs).map(([name, input]) => {
     const needed = input.minOccurs > 0;
     const control = controlOf(input.schema, needed, known[name]);
     control.setAttribute("name", name);
     if (needed) control.setAttribute("required", "");
-    read[name] = () => control.value.trim();
-    return field(needed ? `${input.title} (needed)` : input.title, control, input.description);
+    const none = h("input", {
+      type: "checkbox",
+      onchange: () => {
+        control.disabled = none.checked;
+      },
+    });
+    read[name] = () => (none.checked ? [] : parsed(input.schema, control.value.trim()));
+    return h(
+      "div",
+      {},
+      field(needed ? `${input.title} (needed)` : input.title, control, input.description),
+      !needed && mayBeNone(input.schema) && h("label", { class: "check" }, none, `${input.title}: none`),
+    );
   });
   return {
     element: h("div", {}, ...fields),
     values: () =>
       Object.fromEntries(
         Object.entries(read)
-          .map(([name, value]) => [name, parsed((inputs[name] as Input).schema, value())] as const)
+          .map(([name, value]) => [name, value()] as const)
           .filter(([, value]) => value !== undefined),
       ),
   };
@@ -68,6 +80,11 @@ function controlOf(schema: Schema, needed: boolean, known?: Choice[]): HTMLInput
       placeholder: example,
     });
   return h("input", { type: "text", placeholder: example, maxlength: schema.maxLength, autocomplete: "off" });
+}
+
+/** Whether an empty list is something else than nothing filled in. */
+function mayBeNone(schema: Schema): boolean {
+  return (schema.anyOf ?? [schema]).some((one) => one.type === "array" && !one.minItems);
 }
 
 function show(example: unknown): string {

@@ -77,6 +77,7 @@ export async function makeMap(
   // others that hear of it may draw anew
   map.on("idle", () => setTimeout(() => map.loaded() && status.rested("map")));
   map.on("moveend", () => {
+    if (!store.view.release) return; // there is nothing to come back to
     const { lng, lat } = map.getCenter();
     store.set({ at: { center: [lng, lat], zoom: map.getZoom() } });
   });

@@ -14,10 +14,14 @@ interface Download {
 }
 
 /** The privacy statement, in its own words, and what all that is known of the same jobs comes to. */
-export async function statement(release: string): Promise<HTMLElement[]> {
+export async function statement(release: string, status: Status): Promise<HTMLElement[]> {
   const path = ["releases", release, "statement"];
   const text = await (await ask(path, { headers: { Accept: "text/plain" } })).text();
-  const page = h("a", { href: address(path, { f: "html" }) }, "The whole statement, as a page");
+  const whole = "The whole statement, as a page";
+  const link = address(path, { f: "html" });
+  const page = secret()
+    ? fetched(whole, link, `${release}-statement.html`, status)
+    : h("a", { href: link }, whole);
   return [h("pre", { class: "statement", tabindex: 0 }, text), await together(release), h("p", {}, page)];
 }
 
@@ -48,14 +52,19 @@ function about(file: Download): string {
 
 function offer(file: Download, status: Status): HTMLElement {
   if (!secret()) return h("a", { href: file.href, download: "" }, file.name);
-  const fetched = async (): Promise<void> => {
-    status.busy("file", `Fetching ${file.name}…`);
+  return fetched(file.name, file.href, file.name.replaceAll("/", "-"), status);
+}
+
+/** A button that fetches a file with the key: a link would be asked for without it. */
+function fetched(text: string, href: string, name: string, status: Status): HTMLElement {
+  const fetch = async (): Promise<void> => {
+    status.busy("file", `Fetching ${name}…`);
     try {
-      save(await (await ask(file.href)).blob(), file.name.replaceAll("/", "-"));
+      save(await (await ask(href)).blob(), name);
       status.done("file");
     } catch (fault) {
       status.fail("file", words(fault));
     }
   };
-  return button(file.name, () => void fetched(), { class: "link" });
+  return button(text, () => void fetch(), { class: "link" });
 }

@@ -66,6 +66,7 @@ export class AnalysesPanel {
     if (!this.#open) return;
     if (!release) show(this.element, h("p", { class: "soft" }, "There is no release yet."));
     if (!release) return;
+    if (!this.#offered.length) show(this.element, h("p", { class: "soft" }, "Loading…"));
     try {
       const found = await json<{ analyses: Offered[] }>(["releases", release, "analyses"]);
       if (release !== this.store.view.release) return;
@@ -73,8 +74,9 @@ export class AnalysesPanel {
       this.status.done("analyses");
       this.#show();
     } catch (fault) {
-      if (release === this.store.view.release)
-        this.status.fail("analyses", words(fault), () => void this.offer());
+      if (release !== this.store.view.release) return;
+      if (!this.#offered.length) this.element.replaceChildren();
+      this.status.fail("analyses", words(fault), () => void this.offer());
     }
   }
 
