@@ -91,3 +91,16 @@ def test_an_analysis_that_is_answered_late_does_not_stand_under_another_area(sho
     held[0].continue_()
     page.wait_for_timeout(500)
     assert page.locator("section.analysis").count() == 0
+
+
+def test_limits_are_those_of_the_service(chrome_page, live_server, odd, tmp_path):
+    page = chrome_page
+    page.route("**/map/settings", lambda route: route.fulfill(json=route.fetch().json() | {"upload_bytes": 1500}))
+    page.goto(f"{live_server}/map#release={odd}")
+    settle(page)
+    assert "at most 1.5 kB" in page.locator(".panel").inner_text()
+    assert page.get_by_label("Metres around it").get_attribute("max") == "1000000"
+    path = tmp_path / "area.geojson"
+    path.write_text(json.dumps({"type": "Point", "coordinates": [2, 48]}).ljust(1501))
+    page.get_by_label("Upload an area").set_input_files(path)
+    assert "at most 1.5 kB" in page.locator(".status .failed").inner_text()

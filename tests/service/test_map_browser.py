@@ -101,12 +101,14 @@ def test_an_area_is_drawn_by_mouse_and_by_keyboard(shown, odd, tmp_path):
                 page.mouse.click(x + dx, y + dy)
                 page.wait_for_timeout(350)
         picture(page, f"drawing-{'keys' if keys else 'mouse'}", tmp_path)
-        page.get_by_role("button", name="Finish").click()
+        with page.expect_request("**/analyses/origins*") as asked:
+            page.get_by_role("button", name="Finish").click()
         found = workers(page)
         ring = [float(one) for one in page.url.split("ring=")[1].split("&")[0].replace("%2C", ",").split(",")]
         assert len(ring) == (6 if keys else 8)
         corners = [ring[i : i + 2] for i in range(0, len(ring), 2)]
         body = {"type": "Polygon", "coordinates": [[*corners, corners[0]]]}
+        assert asked.value.post_data_json == body  # what the link says is what is looked at
         answer = page.request.post(
             f"{page.url.split('/map')[0]}/releases/{odd}/analyses/origins?by=zone", data=body
         ).json()

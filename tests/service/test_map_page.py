@@ -72,6 +72,9 @@ def test_a_base_map_is_asked_for_only_where_one_is_set(built, make_client):
     settings = client.get("/map/settings").json()
     assert settings["tiles"] == "https://tiles.example.org:8443/{z}/{x}/{y}.png"
     assert settings["attribution"] == "© <b>Us</b>"
+    assert client.get("/map").headers["referrer-policy"] == "strict-origin"
+    assert client.get("/map/settings").headers["referrer-policy"] == "no-referrer"
+    assert make_client().get("/map").headers["referrer-policy"] == "no-referrer"
     assert make_client().get("/map/settings").json()["tiles"] is None
 
 
@@ -92,6 +95,11 @@ def test_the_page_needs_no_key_since_a_key_is_entered_there(built, make_client):
         assert client.get(path).status_code == 200
     assert client.get("/map/settings").json()["anonymous"] is False
     assert client.get("/mapped").status_code == 401
+
+
+def test_the_page_learns_what_the_service_takes(built, make_client):
+    settings = make_client(body_bytes_maximum=5000).get("/map/settings").json()
+    assert (settings["upload_bytes"], settings["farthest_m"]) == (5000, 1_000_000)
 
 
 def test_the_landing_page_leads_to_the_map(built, client):

@@ -8,6 +8,7 @@ from starlette.responses import Response
 
 from synthmap import __version__
 from synthmap.errors import NotFoundError
+from synthmap.published.areas.buffers import FARTHEST_M
 from synthmap.service.caching import not_modified
 from synthmap.service.compress import accepts_gzip
 from synthmap.service.context import ServiceDep
@@ -29,19 +30,24 @@ def read_map(request: Request, service: ServiceDep) -> Response:
     found = built_page()
     if found is None:
         return page(request, "map_missing.html", (href(request), "Start"), status=404)
-    headers = {"Cache-Control": "no-cache", "Content-Security-Policy": policy(service.settings.map_tiles)}
+    tiles = service.settings.map_tiles
+    headers = {"Cache-Control": "no-cache", "Content-Security-Policy": policy(tiles)}
+    if tiles:  # many refuse whoever does not say where from; without path and query, that tells of no key
+        headers["Referrer-Policy"] = "strict-origin"
     return _answer(request, found.html, headers)
 
 
 @router.get("/map/settings", summary="What the map needs to know", dependencies=[Depends(json_only)])
 async def read_settings(service: ServiceDep) -> dict[str, Any]:
-    """Return version, whether reading needs a key, and the base map."""
+    """Return version, whether reading needs a key, the base map, and the limits that the page tells beforehand."""
     settings = service.settings
     return {
         "version": __version__,
         "anonymous": settings.anonymous,
         "tiles": settings.map_tiles or None,
         "attribution": settings.map_attribution,
+        "upload_bytes": settings.body_bytes_maximum,
+        "farthest_m": FARTHEST_M,
     }
 
 

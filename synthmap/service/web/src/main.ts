@@ -25,7 +25,7 @@ async function start(): Promise<void> {
     let session: Session | undefined;
     const map = await makeMap(parts.map, store, status, settings, () => session?.again());
     status.done("page");
-    session = new Session(parts, store, map, status);
+    session = new Session(parts, store, map, status, settings);
     await session.start();
   } catch (fault) {
     status.fail("page", words(fault), () => void start());

@@ -23,7 +23,7 @@ import { Reading } from "./panel/reading";
 import { ReleasePanel } from "./panel/release";
 import { section } from "./panel/section";
 import type { Status } from "./status";
-import type { Analysis, Levels, Release } from "./types";
+import type { Analysis, Levels, PageSettings, Release } from "./types";
 import type { Store } from "./view";
 
 /** Holds a release, the map and the panel together. */
@@ -54,6 +54,7 @@ export class Session {
     private readonly store: Store,
     private readonly map: MapLibre,
     private readonly status: Status,
+    settings: PageSettings,
   ) {
     const scaled = (): void => this.#legend?.draw(store.view);
     this.#zones = new Zones(map, scaled);
@@ -62,7 +63,7 @@ export class Session {
     this.#releasePanel = new ReleasePanel(store);
     this.#displayPanel = new DisplayPanel(store);
     this.#draw = new Draw(map, (ring) => store.set({ area: { kind: "drawn", ring } }));
-    this.#area = new AreaPanel(store, status, () => this.#draw.start());
+    this.#area = new AreaPanel(store, status, settings, () => this.#draw.start());
     const known = (): { levels: Levels | null; releases: Release[] } => ({
       levels: this.#levels,
       releases: this.#releases,

@@ -37,6 +37,10 @@ export interface PageSettings {
   anonymous: boolean;
   tiles: string | null;
   attribution: string;
+  /** Bytes of an upload at most. */
+  upload_bytes: number;
+  /** Metres around an area at most. */
+  farthest_m: number;
 }
 
 export type Trust = "exact" | "signal" | "weak" | "noise";

@@ -54,7 +54,7 @@ export function parse(hash: string): View {
   const top = Number(told.get("flows") ?? USUAL.top);
   const metres = (name: string): number => {
     const found = Number(told.get(name) ?? 0);
-    return found > 0 && found < 1e6 ? found : 0;
+    return found > 0 && Number.isFinite(found) ? found : 0;
   };
   const totals = told.get("totals") as Totals;
   const placed =

@@ -1,6 +1,7 @@
 import {
   AttributionControl,
   addProtocol,
+  type ErrorEvent,
   Map as MapLibre,
   NavigationControl,
   ScaleControl,
@@ -15,6 +16,7 @@ import type { Store } from "../view";
 import { onScheme, palette } from "./colors";
 
 setWorkerUrl(workerUrl);
+const MILES = navigator.language === "en-US";
 
 /** Make the map without a release: paper, a base map where the operator set one, and its controls; `again` asks for missing tiles. */
 export async function makeMap(
@@ -55,7 +57,7 @@ export async function makeMap(
   map.touchZoomRotate.disableRotation();
   map.keyboard.disableRotation();
   map.addControl(new NavigationControl({ showCompass: false }), "top-right");
-  map.addControl(new ScaleControl(), "bottom-right");
+  map.addControl(new ScaleControl({ unit: MILES ? "imperial" : "metric" }), "bottom-right");
   map.getCanvas().setAttribute("aria-label", "Map of commuting. Arrow keys move it, plus and minus zoom.");
   await new Promise<void>((loaded) => {
     map.once("load", () => loaded());
@@ -73,6 +75,10 @@ export async function makeMap(
     const escaped = new Option(settings.attribution).innerHTML;
     map.addControl(new AttributionControl({ compact: true, customAttribution: escaped }), "bottom-right");
   }
+  map.on("error", ({ error, ...about }: ErrorEvent & { sourceId?: string }) => {
+    if (about.sourceId !== "base") console.error(error);
+    else status.tell("base", "The base map is not all there: its server does not answer as it should.");
+  });
   map.on("render", () => status.working("map"));
   // others that hear of it may draw anew
   map.on("idle", () => setTimeout(() => map.loaded() && status.rested("map")));

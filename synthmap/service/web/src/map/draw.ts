@@ -85,7 +85,7 @@ export class Draw {
     this.element.hidden = true;
     if (held && this.#before instanceof HTMLElement) this.#before.focus({ preventScroll: true });
     this.map.doubleClickZoom.enable();
-    if (finished && ring.length >= 3) this.drawn(ring);
+    if (finished && ring.length >= 3) this.drawn(ring.map(written));
   }
 
   #add(corner: number[]): void {
@@ -125,6 +125,11 @@ export class Draw {
     this.map.setPaintProperty("drawing-line", "line-color", palette().chosen);
     this.map.setPaintProperty("drawing-corners", "circle-color", palette().chosen);
   }
+}
+
+/** A corner as a link writes it, so that who follows one gets the same area. */
+function written(corner: Point): Point {
+  return corner.map((one) => Number(one.toFixed(5))) as Point;
 }
 
 function feature(geometry: GeoJSON.Geometry): GeoJSON.Feature {

@@ -1,11 +1,11 @@
 import { described } from "../analysis";
 import { button, field, h, select, show } from "../dom";
+import { bytes } from "../format";
 import type { Unit } from "../map/zones";
 import type { Status } from "../status";
-import type { Levels } from "../types";
+import type { Levels, PageSettings } from "../types";
 import type { Area, Around, Store } from "../view";
 
-const LARGEST = 10_000_000; // bytes, as the service takes
 const KINDS = ".kml,.kmz,.geojson,.json,.gpkg,.zip";
 
 /** Which area is looked at: units by click or by id, a drawing, a file; and what lies around it. */
@@ -15,15 +15,19 @@ export class AreaPanel {
   readonly result = h("div", { class: "result", "aria-live": "polite" });
   readonly #chosen = h("div", {});
   readonly #several = h("input", { type: "checkbox" });
-  readonly #buffer = this.#metres("buffer");
-  readonly #inner = this.#metres("inner");
+  readonly #buffer: HTMLInputElement;
+  readonly #inner: HTMLInputElement;
   readonly #form = h("div", {});
 
   constructor(
     private readonly store: Store,
     private readonly status: Status,
+    private readonly limits: PageSettings,
     draw: () => void,
   ) {
+    this.#buffer = this.#metres("buffer");
+    this.#inner = this.#metres("inner");
+    const most = bytes(limits.upload_bytes);
     const file = h("input", { type: "file", accept: KINDS, onchange: () => this.#upload(file) });
     show(
       this.element,
@@ -36,7 +40,7 @@ export class AreaPanel {
         button("Draw an area", draw),
         button("Clear the area", () => store.set({ area: null })),
       ),
-      field("Upload an area", file, "KML, KMZ, GeoJSON, GeoPackage or a zipped shapefile, at most 10 MB."),
+      field("Upload an area", file, `KML, KMZ, GeoJSON, GeoPackage or a zipped shapefile, at most ${most}.`),
       field("Metres around it", this.#buffer, "What lies within so many metres belongs to the area, too."),
       field("Metres left out", this.#inner, "What lies nearer than this does not belong to it: a ring."),
       this.result,
@@ -95,7 +99,7 @@ export class AreaPanel {
     const found = h("input", {
       type: "number",
       min: 0,
-      max: 500_000,
+      max: this.limits.farthest_m,
       step: 500,
       value: "0",
       inputmode: "numeric",
@@ -116,8 +120,9 @@ export class AreaPanel {
     const [file] = input.files ?? [];
     input.value = "";
     if (!file) return;
-    if (file.size > LARGEST)
-      this.status.fail("area", `${file.name} must be at most 10 MB; simplify it, or send a part.`);
+    const most = this.limits.upload_bytes;
+    if (file.size > most)
+      this.status.fail("area", `${file.name} must be at most ${bytes(most)}; simplify it, or send a part.`);
     else this.store.set({ area: { kind: "file", file } });
   }
 
