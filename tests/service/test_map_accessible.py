@@ -35,6 +35,7 @@ def test_axe_finds_no_serious_fault_in_what_comes_and_goes(shown, odd, tmp_path)
     page.get_by_label("Id", exact=True).fill("west")
     page.get_by_role("button", name="Choose", exact=True).click()
     settle(page)
+    page.locator("summary", has_text="The flows on the map").click()
     scrolled = "all => all.some(one => one.scrollWidth > one.clientWidth)"
     assert page.locator(".result .scroll").evaluate_all(scrolled)
     assert serious(page) == []

@@ -3,7 +3,7 @@
 from urllib.parse import parse_qs
 
 import pytest
-from mappage import MIDDLE, at, get, settle
+from mappage import MIDDLE, at, get, picture, settle
 
 
 def tooltip(page, x, y):
@@ -19,9 +19,9 @@ def test_a_flow_under_the_pointer_tells_the_workers_of_the_api_and_no_zone(shown
     x, y = MIDDLE
     told = {one for step in range(-9, 15, 3) for one in tooltip(page, x, y + step) if "→" in one}
     rows = get(page, f"/releases/{odd}/od", level="side")["rows"]
-    between = {f"{row['origin']} → {row['destination']}\n{row['count']} workers" for row in rows}
+    between = {f"{row['origin']} → {row['destination']}\n{row['count']}" for row in rows}
     assert told
-    assert told <= between
+    assert {one.split(" ±")[0].removesuffix(" workers") for one in told} <= between
     (zone,) = tooltip(page, x, y + 25)
     assert "live" in zone
     page.mouse.move(x + 600, y)  # over the panel
@@ -36,6 +36,41 @@ def test_a_flow_of_an_area_tells_its_expected_error(shown, odd):
     (east,) = [row for row in answer["rows"] if row["id"] == "east"]
     assert {one.split("\n")[1].split(" ±")[0].removesuffix(" workers") for one in told} == {str(east["workers"])}
     assert all(("±" in one) == (east["expected_error"] > 0) for one in told)
+
+
+def unsure(route):
+    """Answer with an expected error of every flow."""
+    found = route.fetch().json()
+    for one in found["features"]:
+        one["properties"]["expected_error"] = 2.5
+    route.fulfill(json=found)
+
+
+def test_the_flows_are_listed_with_the_figures_of_the_api(shown, odd, tmp_path):
+    page = shown(odd, flows=0)
+    assert not page.locator("summary", has_text="The flows on the map").is_visible()
+    page.route("**/od?*", unsure)
+    page.get_by_label("Level", exact=True).first.select_option("zone")
+    page.get_by_label("Flows", exact=True).select_option("300")
+    settle(page)
+    page.locator("summary", has_text="The flows on the map").click()
+    rows = get(page, f"/releases/{odd}/od", top=300)["rows"]
+    drawn = [one for one in rows if one["origin"] not in (one["destination"], "elsewhere")]
+    told = [tuple(row.locator("th, td").all_inner_texts()) for row in page.locator(".panel .tall tbody tr").all()]
+    assert told == [(f"{one['origin']} → {one['destination']}", f"{one['count']} ± 2.5") for one in drawn]
+    picture(page, "flows-listed", tmp_path)
+
+
+def test_flows_that_are_joined_on_the_map_tell_their_sum(shown, odd, tmp_path):
+    page = shown(odd, level="zone", totals="none", at=at(2.15, 48.05, 5))  # between 01 and the three others of its side
+    others = ("O'Brien", "Île de Ré", "東京")
+    rows = [row for row in get(page, f"/releases/{odd}/od", destination="01")["rows"] if row["origin"] in others]
+    assert len(rows) > 1
+    joined = f'"Île de Ré" and 2 others → 01\n{sum(row["count"] for row in rows)} workers'
+    x, y = MIDDLE
+    over = ((x + dx, y + dy) for dx in (0, -3, 3) for dy in range(-9, 10, 3))
+    assert any(joined in tooltip(page, *point) for point in over)
+    picture(page, "flows-joined", tmp_path)
 
 
 @pytest.mark.parametrize("place", ["180,-17,8", "-179.9,-17,8", None])

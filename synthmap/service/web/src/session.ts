@@ -7,7 +7,7 @@ import { button, h, show } from "./dom";
 import { count, figure } from "./format";
 import { onSecret } from "./key";
 import { Draw } from "./map/draw";
-import { Flows } from "./map/flows";
+import { type Drawn, Flows } from "./map/flows";
 import { Legend } from "./map/legend";
 import { unwound } from "./map/longitudes";
 import { overview, suitedLevel } from "./map/overview";
@@ -19,6 +19,7 @@ import { downloads, statement } from "./panel/about";
 import { AnalysesPanel } from "./panel/analyses";
 import { AreaPanel } from "./panel/area";
 import { DisplayPanel } from "./panel/display";
+import { DrawnPanel } from "./panel/drawn";
 import { Reading } from "./panel/reading";
 import { ReleasePanel } from "./panel/release";
 import { section } from "./panel/section";
@@ -41,6 +42,7 @@ export class Session {
   readonly #tooltip = new Tooltip();
   readonly #releasePanel: ReleasePanel;
   readonly #displayPanel: DisplayPanel;
+  readonly #drawn = new DrawnPanel();
   readonly #area: AreaPanel;
   readonly #draw: Draw;
   readonly #analyses: AnalysesPanel;
@@ -82,7 +84,7 @@ export class Session {
     this.#readings = [promise, files];
     parts.panel.append(
       this.#releasePanel.element,
-      section("Show", this.#displayPanel.element, { open: true }),
+      section("Show", h("div", {}, this.#displayPanel.element, this.#drawn.element), { open: true }),
       section("Area", this.#area.element, { open: true }),
       section("Analyses", this.#analyses.element, { opened: () => void this.#analyses.open() }),
       section("Privacy statement", promise.element, { opened: () => void promise.open() }),
@@ -212,7 +214,7 @@ export class Session {
     this.#asked.abort();
     this.#shown = "";
     this.status.done("flows");
-    this.#flows.draw(null);
+    this.#put(null);
     this.#area.result.replaceChildren();
     outline(this.map, null);
   }
@@ -244,16 +246,22 @@ export class Session {
     try {
       if (area) {
         const found = await selected(view, area, level, signal);
-        this.#flows.draw(top ? found.drawn : null);
+        this.#put(top ? found.drawn : null);
         outline(this.map, found.analysis.areas[0]?.geometry ?? null); // none where it is made of units
         this.#told(found.analysis);
-      } else this.#flows.draw(top ? await overview(view, level, levels, bounds, signal) : null);
+      } else this.#put(top ? await overview(view, level, levels, bounds, signal) : null);
       this.status.done("flows");
     } catch (fault) {
       if (outdated(fault)) return;
       this.#shown = "";
       this.status.fail("flows", words(fault), () => void this.#load());
     }
+  }
+
+  /** Draw flows, and list them. */
+  #put(drawn: Drawn | null): void {
+    this.#flows.draw(drawn);
+    this.#drawn.draw(drawn);
   }
 
   /** Say beside the area's name what its figures are. */

@@ -16,7 +16,7 @@ export interface Flow {
   origin: string;
   destination: string;
   count: number;
-  error?: number;
+  error?: number | undefined;
 }
 
 /** Flows as they are drawn. */

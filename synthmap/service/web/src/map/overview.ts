@@ -11,7 +11,7 @@ const UNITS = 150;
 interface Answer extends Paged {
   features: {
     geometry: { type: string; coordinates: unknown } | null;
-    properties: { origin: string; destination: string; count: number };
+    properties: { origin: string; destination: string; count: number; expected_error?: number };
   }[];
 }
 
@@ -60,6 +60,7 @@ export async function overview(
         origin: put(properties.origin, ends[0]),
         destination: put(properties.destination, ends[1]),
         count: properties.count,
+        error: properties.expected_error,
       });
   }
   return { level, places: [...places.values()], flows, elsewhere, whole: features.length < view.top };
