@@ -4,7 +4,7 @@ import csv
 
 import browser
 import pytest
-from mappage import get, ignoring, picture, settle, unfold
+from mappage import get, ignoring, picture, settle, unfold, until
 
 
 @pytest.fixture
@@ -44,13 +44,28 @@ def test_every_analysis_shows_the_figures_of_the_api(county, made_up, tmp_path):
         shown.locator("summary", has_text="All figures").click()
         widths = "rows => rows.map(row => row.clientWidth)"
         assert min(shown.locator("details tbody th").evaluate_all(widths)) > 100  # names are not squeezed to letters
-        cells = [row.locator("td").first.inner_text() for row in shown.locator("details tbody tr").all()]
+        lines = [row.locator("td").all_inner_texts() for row in shown.locator("details tbody tr").all()]
+        cells = [line[0] for line in lines]
+        for line, row in zip(lines, found["rows"], strict=True):
+            assert [segment(cell) for cell in line[1:-1]] == [doubt(row["segments"][one]) for one in found["segments"]]
+        assert found["segments"]
         assert [one.split(" ±")[0] for one in cells] == [f"{row['workers']:,}" for row in found["rows"]]
         for text in (*found["warnings"], found["citation"], found["expected_error"]):
             assert text in shown.inner_text()
         assert sum("±" in one for one in cells) == sum(row["expected_error"] > 0 for row in found["rows"])
         shown.locator("h3").scroll_into_view_if_needed()
         picture(page, f"analysis-{name}", tmp_path)
+
+
+def segment(text):
+    """What a cell of a segment tells: the number, and how it is to be read where that is with care."""
+    told, *care = text.split("\n")
+    return number(told), *care
+
+
+def doubt(figure):
+    """The same of the API's answer."""
+    return figure["workers"], *(one for one in [figure["trust"]] if one in ("weak", "noise"))
 
 
 def number(text):
@@ -105,6 +120,40 @@ def test_two_releases_are_compared_on_the_map(compared, of, tmp_path):
             shown.locator(part).first.scroll_into_view_if_needed()
             shown.locator(part).first.evaluate("one => one.scrollIntoView()")
             picture(page, f"analysis-time-{of}-{part.strip('.')}", tmp_path)
+
+
+WIDTHS = """all => all.map(one => one.querySelector('.bar').getBoundingClientRect().width
+    / one.getBoundingClientRect().width)"""
+
+
+DRAWN = "all => all.map(one => one.getAttribute('d'))"
+
+
+def test_charts_are_as_long_dark_and_wide_as_their_figures_tell(county):
+    page, _ = county
+    unfold(page, "Analyses")
+    page.get_by_label("Analysis", exact=True).select_option("distance-direction")
+    rows = run(page, "distance-direction").json()["rows"]
+    bars = [row for row in rows if row["direction"] in ("same_zone", "elsewhere", "all")]
+    most = max(row["workers"] + row["expected_error"] for row in bars)
+    shown = page.locator("section.analysis")
+    assert shown.locator(".track").evaluate_all(WIDTHS) == pytest.approx([r["workers"] / most for r in bars], abs=0.01)
+    sectors = {(row["direction"], row["from"]): row["workers"] for row in rows if row not in bars}
+    darkest = max(sectors.values())
+    paths = shown.locator(".radial path").evaluate_all(
+        "all => all.map(one => Number(one.getAttribute('fill-opacity')))"
+    )
+    wanted = [0.08 + 0.87 * workers / darkest if workers else 0 for workers in sectors.values()]
+    assert paths == pytest.approx(wanted, abs=1e-3)
+    assert len(set(paths)) > 3
+    page.get_by_label("Analysis", exact=True).select_option("inflow-outflow")
+    figures = {row["figure"]: row["workers"] for row in run(page, "inflow-outflow").json()["rows"]}
+    inward, inside, outward = (figures[one] for one in ("in_commuters", "live_and_work", "out_commuters"))
+    most = max(inward, inside, outward)
+    arrows = [2 * (88 - float(one.split()[1])) for one in shown.locator(".inout path").evaluate_all(DRAWN)]
+    assert arrows == pytest.approx([34 * inward / most, 34 * outward / most], abs=0.01)
+    middle = float(shown.locator(".inout circle").nth(1).get_attribute("r"))
+    assert middle == pytest.approx(40 * (inside / most) ** 0.5, abs=0.01)
 
 
 def test_an_analysis_is_a_file(county, tmp_path):
@@ -219,5 +268,6 @@ def test_charts_follow_the_change_to_dark_and_a_file_that_is_being_made_is_told(
     with page.expect_download():
         page.get_by_role("button", name="PNG", exact=True).click()
         page.locator(".status .busy", has_text="Making the PNG").wait_for()
+        until(page, lambda: held)
         held[0].continue_()
     page.wait_for_selector(".status .busy", state="detached")

@@ -14,6 +14,15 @@ export function table(analysis: Analysis, named: (row: Row) => string): HTMLElem
   ];
   const cell = (one: Figure | undefined, told = figure): HTMLElement =>
     h("td", { class: "number" }, one ? told(one.workers, one.expected_error) : "");
+  // noisier than the row's total: how to read it stands beside it
+  const segment = (one: Figure | undefined): HTMLElement => {
+    const found = cell(one, change ? difference : figure);
+    if (one?.trust !== "weak" && one?.trust !== "noise") return found;
+    found.classList.add(one.trust);
+    found.title = reading(one);
+    found.append(h("div", { class: "soft" }, one.trust));
+    return found;
+  };
   const rows = analysis.rows.map((row) =>
     h(
       "tr",
@@ -22,7 +31,7 @@ export function table(analysis: Analysis, named: (row: Row) => string): HTMLElem
       change && cell(row.before),
       change && cell(row.after),
       cell(row, change ? difference : figure),
-      ...analysis.segments.map((segment) => cell(row.segments[segment])),
+      ...analysis.segments.map((name) => segment(row.segments[name])),
       h("td", { class: "soft" }, reading(row)),
     ),
   );
