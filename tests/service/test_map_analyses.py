@@ -115,6 +115,7 @@ def test_two_releases_are_compared_on_the_map(compared, of, tmp_path):
         assert cells[2].startswith("+") == (row["workers"] > 0)
         noise = "within noise" if row["within_noise"] else "more than noise"
         assert cells[-1] == (noise if row["expected_error"] else "exact")
+    assert of != "distance-direction" or serious(page) == []
     for part in ("h3", "figure", ".ranked"):
         if shown.locator(part).count():
             shown.locator(part).first.scroll_into_view_if_needed()
