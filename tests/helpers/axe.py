@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-import pytest
+from missing import missing
 
 _AXE = Path(__file__).parents[2] / "synthmap/service/web/node_modules/axe-core/axe.min.js"
 
@@ -11,7 +11,7 @@ _AXE = Path(__file__).parents[2] / "synthmap/service/web/node_modules/axe-core/a
 def serious(page: Any) -> list[tuple[str, Any, str]]:
     """Serious and critical faults of a page, each with where it is; skip where axe-core is missing."""
     if not _AXE.exists():
-        pytest.skip("axe-core is not installed: python synthmap/service/web/build.py --lint brings it")
+        missing("axe-core is not installed: python synthmap/service/web/build.py --lint brings it")
     page.evaluate(_AXE.read_text(encoding="utf-8"))
     found = page.evaluate("axe.run(document)")
     assert len(found["passes"]) > 10

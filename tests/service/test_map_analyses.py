@@ -4,6 +4,7 @@ import csv
 
 import browser
 import pytest
+from axe import serious
 from mappage import get, ignoring, picture, settle, unfold, until
 
 
