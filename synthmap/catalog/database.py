@@ -1,5 +1,6 @@
 """The database of the catalog: a SQLite file by default, PostgreSQL by URL."""
 
+import os
 import sqlite3
 import threading
 from collections.abc import Iterator
@@ -9,7 +10,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Engine, create_engine, event, text
 from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
+from sqlalchemy.exc import ArgumentError, DBAPIError, InvalidatePoolError, SQLAlchemyError
 from sqlalchemy.orm import Session
 
 from synthmap.catalog.schema import upgrade
@@ -17,6 +18,7 @@ from synthmap.errors import CatalogError, ConfigurationError
 
 PATIENCE_SECONDS = 5.0  # to connect, for a free connection, and for an answer to `answers`
 BUSY_SECONDS = 10.0  # a writer of SQLite waits so long for the others; each writes a row or two
+_EFFECTIVE = os.access in os.supports_effective_ids
 _DRIVERS = {
     "sqlite": "sqlite",
     "sqlite+pysqlite": "sqlite",
@@ -137,18 +139,28 @@ def _place(url: str) -> URL:
 
 
 def _sqlite(place: URL) -> Engine:
-    path = Path(place.database or "")
-    try:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    except OSError as fault:
-        raise CatalogError(f"catalog ({path}) must lie in a writable directory: {fault.strerror}") from None
-    engine = create_engine(place, connect_args={"timeout": BUSY_SECONDS}, pool_timeout=PATIENCE_SECONDS)
+    path = Path(place.database or "").absolute()
+    _made(path)
+
+    def connect() -> sqlite3.Connection:
+        if any(_is_read_only(one) for one in _files(path)):
+            raise sqlite3.OperationalError("read-only")  # SQLite would open it so, and never look again
+        # never made here: beside the log of one that is away, SQLite would take the log for the new one's and clear it
+        return sqlite3.connect(f"{path.as_uri()}?mode=rw", timeout=BUSY_SECONDS, check_same_thread=False, uri=True)
+
+    engine = create_engine(place, creator=connect, pool_timeout=PATIENCE_SECONDS)
 
     @event.listens_for(engine, "connect")
-    def connected(connection: sqlite3.Connection, _: Any) -> None:
+    def connected(connection: sqlite3.Connection, record: Any) -> None:
         connection.isolation_level = None  # transactions begin below, not where Python's driver guesses
         connection.execute("pragma foreign_keys = on")
         connection.execute("pragma synchronous = full")  # what is committed survives a power cut
+        record.info["file"] = _identity(path)
+
+    @event.listens_for(engine, "checkout")
+    def taken(connection: sqlite3.Connection, record: Any, _: Any) -> None:
+        if record.info["file"] != _identity(path):  # it would go on with a file that nobody else sees any more
+            raise InvalidatePoolError
 
     @event.listens_for(engine, "begin")
     def begun(connection: Connection) -> None:
@@ -156,6 +168,38 @@ def _sqlite(place: URL) -> Engine:
         connection.exec_driver_sql("begin immediate" if writes else "begin")
 
     return engine
+
+
+def _made(path: Path) -> None:
+    """Make an empty file for a database that is not there yet."""
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if not path.exists():
+            if (log := _files(path)[1]).exists():
+                raise CatalogError(f"catalog ({path}) must lie beside its {log.name}; bring it back, or move both")
+            path.touch()
+    except OSError as fault:
+        raise CatalogError(f"catalog ({path}) must lie in a writable directory: {fault.strerror}") from None
+
+
+def _files(path: Path) -> tuple[Path, ...]:
+    """Return what SQLite keeps of a database: the file, its log and the log's index."""
+    return path, path.with_name(f"{path.name}-wal"), path.with_name(f"{path.name}-shm")
+
+
+def _is_read_only(path: Path) -> bool:
+    """Return whether there is a file that may not be written; opening it to see would end the locks on it."""
+    allowed = os.access(path, os.W_OK, effective_ids=_EFFECTIVE)
+    return not allowed and path.exists() and not os.access(path, os.W_OK, effective_ids=_EFFECTIVE)
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    """Return which file lies at `path`; None while there is none."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def _postgresql(place: URL) -> Engine:

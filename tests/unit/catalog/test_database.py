@@ -159,16 +159,40 @@ def test_a_server_that_never_says_a_word_does_not_hold_up_the_question(monkeypat
     catalog.close()
 
 
-def test_it_answers_again_after_the_database_came_back(tmp_path):
-    path = tmp_path / "c.sqlite"
-    catalog = open_catalog(f"sqlite:///{path}")
-    catalog.close()
+def test_a_file_that_is_away_is_neither_made_anew_nor_robbed_of_its_log(tmp_path):
+    path, url = tmp_path / "c.sqlite", f"sqlite:///{tmp_path / 'c.sqlite'}"
+    catalog, other = open_catalog(url), open_catalog(url)
+    job = submit(catalog, "export", {"release": "r", "formats": ["csv"]})
+    assert path.with_name("c.sqlite-wal").stat().st_size > 0  # where the job lies, and not yet in the file
     path.rename(tmp_path / "away")
     assert not catalog.answers()
-    for left in tmp_path.glob("c.sqlite*"):
-        left.unlink()
+    for ask in (lambda: list_jobs(other, limit=1), lambda: submit(other, "export", job.inputs)):
+        with pytest.raises(CatalogError, match="does not answer"):
+            ask()
+    with pytest.raises(CatalogError, match=r"c\.sqlite\) must lie beside its c\.sqlite-wal"):
+        open_catalog(url)
+    assert not path.exists()
     (tmp_path / "away").rename(path)
     assert catalog.answers()
+    assert [list_jobs(one, limit=5) for one in (catalog, other)] == [[job], [job]]
+    catalog.close()
+    other.close()
+
+
+def test_a_file_that_was_put_in_the_place_of_another_is_the_one_that_is_asked(tmp_path):
+    path, url = tmp_path / "c.sqlite", f"sqlite:///{tmp_path / 'c.sqlite'}"
+    first = open_catalog(url)
+    job = submit(first, "export", {"release": "r", "formats": ["csv"]})
+    first.close()
+    (tmp_path / "kept").write_bytes(path.read_bytes())
+    catalog = open_catalog(url)
+    assert list_jobs(catalog, limit=5) == [job]
+    with catalog.write() as session:
+        session.execute(text("delete from jobs"))
+    for left in tmp_path.glob("c.sqlite-*"):
+        left.unlink()
+    (tmp_path / "kept").rename(path)
+    assert list_jobs(catalog, limit=5) == [job]
     catalog.close()
 
 
