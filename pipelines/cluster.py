@@ -16,8 +16,12 @@ PATIENCE_SECONDS = 30.0  # for the first worker of a cluster that is already the
 
 _TLS = "DASK_DISTRIBUTED__COMM__TLS__CA_FILE, …TLS__CLIENT__CERT and …TLS__CLIENT__KEY, or Dask's file of settings"
 
-# a local cluster answers its own tasks only: no status pages, and ports that two runs never share
-_NO_PAGES: dict[str, list[str]] = {"distributed.scheduler.http.routes": [], "distributed.worker.http.routes": []}
+# a local cluster answers its own tasks only: no status pages, and ports that two runs never share. None of its workers
+# is given up for silent by the wall clock, which may jump: one that dies is noticed by its connection
+_LOCAL: dict[str, object] = {
+    "distributed.scheduler.http.routes": [], "distributed.worker.http.routes": [],
+    "distributed.scheduler.worker-ttl": None,
+}  # fmt: skip
 
 
 @contextmanager
@@ -41,7 +45,7 @@ def connect(scheduler: str | Cluster, workers: int | None = None) -> Iterator[Cl
     if scheduler in ("processes", "threads"):
         number = workers or os.cpu_count() or 1
         processes = scheduler == "processes"
-        with dask.config.set(_NO_PAGES):
+        with dask.config.set(_LOCAL):
             try:
                 cluster = LocalCluster(
                     n_workers=number if processes else 1,

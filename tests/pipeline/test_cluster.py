@@ -2,7 +2,9 @@
 
 import threading
 import time
+from datetime import timedelta
 
+import clocks
 import daskcluster
 import pytest
 from distributed import Client, LocalCluster
@@ -32,6 +34,15 @@ def test_a_stranger_cannot_join_a_local_cluster():
         assert address.startswith("tls://")
         with pytest.raises((OSError, TimeoutError, ValueError)), Client(address.replace("tls", "tcp"), timeout="2s"):
             pass
+
+
+def test_a_clock_that_jumps_ahead_takes_no_worker_from_a_local_run(monkeypatch):
+    with connect("threads", workers=1) as client:
+        clocks.wall(monkeypatch.setattr).move(timedelta(days=366))
+        scheduler = client.cluster.scheduler
+        if scheduler.worker_ttl:  # as it looks every few minutes
+            client.sync(scheduler.check_worker_ttl)
+        assert client.submit(int, 3).result(timeout=10) == 3
 
 
 def certified(place):

@@ -1,0 +1,64 @@
+"""Wall clocks that jump: those of synthmap, its pipeline and Dask in this process; no monotonic one, and no test's."""
+
+import datetime as library
+import itertools
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterable
+from datetime import timedelta
+from typing import Any
+
+_OURS = ("synthmap", "pipelines", "distributed")
+
+
+class Wall:
+    """A wall clock.
+
+    Attributes
+    ----------
+    shift : timedelta
+        By how much it is wrong.
+    """
+
+    def __init__(self) -> None:
+        self.shift = timedelta()
+
+    def move(self, by: timedelta) -> None:
+        self.shift += by
+
+
+def wall(replace: Callable[[Any, str, Any], None]) -> Wall:
+    """Return a clock that everything loaded so far looks at from now on, put there by `replace`, such as `setattr`."""
+    found, true = Wall(), time.time
+
+    class Moved(library.datetime):
+        @classmethod
+        def now(cls, tz: library.tzinfo | None = None) -> "Moved":
+            return super().now(tz) + found.shift  # type: ignore[return-value]
+
+    def moved() -> float:
+        return true() + found.shift.total_seconds()
+
+    for name, module in list(sys.modules.items()):
+        if name.split(".")[0] in _OURS:
+            for own, original, other in (("datetime", library.datetime, Moved), ("time", true, moved)):
+                if vars(module).get(own) is original:
+                    replace(module, own, other)
+    replace(time, "time", moved)
+    return found
+
+
+_own: list[Wall] = []  # the clock of a process that was forked to jump, and of those that it forks
+
+
+def keep_jumping(seconds: Iterable[float], every: float = 0.003) -> None:
+    """Let the wall clock of this process jump all the time, by the next of some seconds, around and around."""
+    _own[:] = _own or [wall(setattr)]
+
+    def jump() -> None:
+        for one in itertools.cycle(list(seconds)):
+            _own[0].move(timedelta(seconds=one))
+            time.sleep(every)
+
+    threading.Thread(target=jump, daemon=True).start()
