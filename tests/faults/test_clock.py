@@ -1,10 +1,8 @@
 """Wall clocks that jump between any two steps of a job: one owner, one charge, one release, whatever they say."""
 
-import datetime as library
-import sys
-import time
 from datetime import timedelta
 
+import clocks
 import pytest
 from losses import CONTENT, loss
 
@@ -23,24 +21,7 @@ STEPS = ["claim", "beat", "spend", "draw", "publish", "finish"]
 @pytest.fixture
 def wall(monkeypatch):
     """Move the wall clock of everything that synthmap has loaded; no test's own, and no monotonic one."""
-    shift = timedelta()
-
-    class Moved(library.datetime):
-        @classmethod
-        def now(cls, tz=None):
-            return super().now(tz) + shift
-
-    for name, module in list(sys.modules.items()):
-        if name.split(".")[0] in ("synthmap", "pipelines") and vars(module).get("datetime") is library.datetime:
-            monkeypatch.setattr(module, "datetime", Moved)
-    true = time.time
-    monkeypatch.setattr("time.time", lambda: true() + shift.total_seconds())
-
-    def move(by):
-        nonlocal shift
-        shift += by
-
-    return move
+    return clocks.wall(monkeypatch.setattr).move
 
 
 @pytest.fixture

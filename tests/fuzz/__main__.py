@@ -22,7 +22,7 @@ from targets import Target, changed, targets
 
 from synthmap.errors import SynthmapError
 
-MEMORY = 6 << 30  # address space, of which threads and mapped libraries take most
+MEMORY = 1 << 30  # of address space, beyond what libraries and their threads have taken once the sample was read
 CHANGES = st.lists(
     st.tuples(st.integers(0, 5), st.floats(0, 1), st.floats(0, 1), st.integers(0, 2**63 - 1)), min_size=1, max_size=6
 )
@@ -40,9 +40,18 @@ def check(target: Target, data: bytes) -> bool:
     return True
 
 
+def bound() -> None:
+    """Let this process take `MEMORY` more than it has now, and no more."""
+    taken = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0]) * resource.getpagesize()
+    most = resource.getrlimit(resource.RLIMIT_AS)[1]
+    resource.setrlimit(resource.RLIMIT_AS, (taken + MEMORY, most))
+
+
 def by_examples(target: Target, examples: int) -> int:
     """Return how many of `examples` changed files were read all the same."""
     read = 0
+    check(target, target.seed)
+    bound()
 
     @settings(max_examples=examples, derandomize=True, database=None, deadline=None,
               suppress_health_check=list(HealthCheck))  # fmt: skip
@@ -70,6 +79,7 @@ def by_branches(target: Target, seconds: int, corpus: Path) -> None:
 
     with following(seconds):
         check(target, target.seed)  # what a reader imports late
+    bound()
     (corpus / "seed").write_bytes(target.seed)
     atheris.Setup([sys.argv[0], f"-max_total_time={seconds}", str(corpus)], lambda data: check(target, data))
     atheris.Fuzz()
@@ -81,7 +91,6 @@ def main() -> int:
     words.add_argument("--examples", type=int, default=1000)
     words.add_argument("--seconds", type=int, default=0)
     asked = words.parse_args()
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     with tempfile.TemporaryDirectory() as name:
         place = Path(name)
         with following(asked.seconds if importlib.util.find_spec("atheris") else 0):

@@ -1,4 +1,4 @@
-"""Wall clocks that jump: those of synthmap, its pipeline and Dask in this process; no monotonic one, and no test's."""
+"""Wall clocks that jump: those of synthmap and its pipeline in this process; no monotonic one, and no test's."""
 
 import datetime as library
 import itertools
@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from datetime import timedelta
 from typing import Any
 
-_OURS = ("synthmap", "pipelines", "distributed")
+_OURS = ("synthmap", "pipelines")
 
 
 class Wall:
@@ -28,8 +28,11 @@ class Wall:
         self.shift += by
 
 
-def wall(replace: Callable[[Any, str, Any], None]) -> Wall:
-    """Return a clock that everything loaded so far looks at from now on, put there by `replace`, such as `setattr`."""
+def wall(replace: Callable[[Any, str, Any], None], *others: str) -> Wall:
+    """Return a clock that what is loaded so far looks at from now on, put there by `replace`, such as `setattr`.
+
+    Also the packages that are `others`.
+    """
     found, true = Wall(), time.time
 
     class Moved(library.datetime):
@@ -41,7 +44,7 @@ def wall(replace: Callable[[Any, str, Any], None]) -> Wall:
         return true() + found.shift.total_seconds()
 
     for name, module in list(sys.modules.items()):
-        if name.split(".")[0] in _OURS:
+        if name.split(".")[0] in (*_OURS, *others):
             for own, original, other in (("datetime", library.datetime, Moved), ("time", true, moved)):
                 if vars(module).get(own) is original:
                     replace(module, own, other)
@@ -55,6 +58,7 @@ _own: list[Wall] = []  # the clock of a process that was forked to jump, and of 
 def keep_jumping(seconds: Iterable[float], every: float = 0.003) -> None:
     """Let the wall clock of this process jump all the time, by the next of some seconds, around and around."""
     _own[:] = _own or [wall(setattr)]
+    _own[0].shift = timedelta()
 
     def jump() -> None:
         for one in itertools.cycle(list(seconds)):

@@ -1,33 +1,34 @@
 """Workers and commands as forks of one process that has everything loaded: hundreds can be killed in a minute.
 
-Each is the real program: a `Worker` whose jobs are carried out by the real `pipelines.jobs`, or `synthmap …`. Only
-the start differs: a fork instead of a new interpreter.
+Each is the real program: a `Worker` whose jobs are carried out by the real `pipelines.jobs`, `synthmap …`, the service,
+or a Dask worker (see `roles`). Only the start differs: a fork instead of a new interpreter.
 """
 
 import importlib
 import json
 import os
+import selectors
 import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
-import steps
+from roles import carry_out
 
 LOADED = (
     "pipelines.worker", "pipelines.spending", "pipelines.jobs.__main__", "pipelines.jobs.release",
     "pipelines.jobs.messages", "synthmap.cli", "synthmap.commands.ledger", "geopandas.io._geoarrow", "psycopg",
     "synthmap.confidential.fingerprint", "rich.console", "rich.progress", "geopandas",
     "pyarrow.acero", "tornado.platform.asyncio", "distributed.dashboard", "sqlalchemy.dialects.sqlite",
-    "sqlalchemy.dialects.postgresql.psycopg",
+    "sqlalchemy.dialects.postgresql.psycopg", "synthmap.service.serve", "uvicorn.lifespan.on",
+    "uvicorn.protocols.http.auto", "uvicorn.loops.auto",
 )  # fmt: skip
-SETTINGS = {"lease_seconds": 0.2, "poll_seconds": 0.02, "grace_seconds": 20}
+_LINE = 65_536
 
 
 @dataclass(frozen=True)
@@ -38,19 +39,65 @@ class Ended:
     faults: list[str]
 
 
+@dataclass(frozen=True)
+class Running:
+    """A process that was forked."""
+
+    forks: "Forks"
+    number: int
+    pid: int
+
+    def wait(self) -> Ended:
+        """Return how it ended."""
+        self.forks.first(self)
+        return self.forks.ended[self.number]
+
+    def kill(self, sign: int = signal.SIGKILL) -> Ended:
+        """Send it a signal, if it is still there, and return how it ended."""
+        if self.number not in self.forks.ended:
+            with suppress(ProcessLookupError):
+                os.kill(self.pid, sign)
+        return self.wait()
+
+
 class Forks:
-    """The process that forks; `run` asks it for one."""
+    """The process that forks others. For one thread."""
 
     def __init__(self, process: subprocess.Popen[str]) -> None:
         self._process = process
+        self._number = 0
+        self.ended: dict[int, Ended] = {}
+
+    def start(self, **order: Any) -> Running:
+        """Return a process that was forked for `order`; see `roles.carry_out`."""
+        assert self._process.stdin is not None
+        self._number += 1
+        self._process.stdin.write(json.dumps(order | {"number": self._number}, default=str) + "\n")
+        self._process.stdin.flush()
+        while (pid := self._listen()) is None:
+            pass
+        return Running(self, self._number, pid)
 
     def run(self, **order: Any) -> Ended:
-        """Return how a process ended that was forked for `order`; see `_carry_out`."""
-        assert self._process.stdin is not None
+        """Return how a process ended that was forked for `order`."""
+        return self.start(**order).wait()
+
+    def first(self, *running: Running) -> Running:
+        """Return the one that has ended, once one of them has."""
+        while True:
+            for one in running:
+                if one.number in self.ended:
+                    return one
+            self._listen()
+
+    def _listen(self) -> int | None:
+        """Return the id of a process that was started, or take note of one that ended."""
         assert self._process.stdout is not None
-        self._process.stdin.write(json.dumps(order, default=str) + "\n")
-        self._process.stdin.flush()
-        return Ended(**json.loads(self._process.stdout.readline()))
+        told = json.loads(self._process.stdout.readline())
+        if "pid" in told:
+            return int(told["pid"])
+        self.ended[told["number"]] = Ended(told["status"], told["faults"])
+        return None
 
 
 @contextmanager
@@ -64,125 +111,9 @@ def forking(region: Path) -> Iterator[Forks]:
     try:
         yield Forks(process)
     finally:
-        process.kill()
+        process.stdin.close()  # then it ends all that it has forked
         process.wait()
-        process.stdin.close()
         process.stdout.close()
-
-
-class _Forked:
-    """What the worker takes for `subprocess.Popen`: its job's program in a fork."""
-
-    before: Callable[[], None]
-    arm: Callable[[], None]
-
-    def __init__(self, words: list[str], **_: Any) -> None:
-        reader, writer = os.pipe()
-        _Forked.before()
-        self.pid = os.fork()
-        if self.pid == 0:
-            status = 1
-            try:
-                os.setsid()
-                os.close(writer)
-                sys.stdin = os.fdopen(reader, encoding="utf-8")
-                _Forked.arm()
-                from pipelines.jobs.__main__ import main
-
-                status = main()
-            finally:
-                os._exit(status)
-        os.close(reader)
-        self.stdin = os.fdopen(writer, "wb")
-
-    def terminate(self) -> None:
-        os.kill(self.pid, signal.SIGTERM)
-
-    def wait(self) -> int:
-        return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
-
-
-def _deed(kind: str, value: float, told: int, others: Callable[[], list[int]]) -> Any:
-    return {"kill": steps.KillAt, "full": steps.FullFrom}[kind](int(value), told, *([others] if kind == "kill" else []))
-
-
-def _arm(order: dict[str, Any], fault: tuple[str, float] | None, told: int, others: Callable[[], list[int]]) -> None:
-    """Let this process meet a fault, or none."""
-    steps.watch(None)
-    if fault is None:
-        return
-    kind, value = fault
-    if kind == "after":
-        steps.die_after(value, told, others)
-    else:
-        steps.watch(steps.Steps(Path(order["directory"]), _deed(kind, value, told, others)))
-
-
-def _work(order: dict[str, Any], told: int) -> int:
-    """Run a worker until no job is left."""
-    import pipelines.child
-    from pipelines.settings import worker_settings
-    from pipelines.worker import Worker
-
-    job: list[Any] = [order.get("job")]
-    children: list[int] = []
-
-    def both() -> list[int]:
-        return [os.getppid()] if order.get("both") else []
-
-    class Forked(_Forked):
-        def __init__(self, *args: Any, **options: Any) -> None:
-            super().__init__(*args, **options)
-            children.append(self.pid)
-            job.clear()
-
-    _arm(order, order.get("worker"), told, lambda: children[-1:] if order.get("both") else [])
-    directory = Path(order["directory"])
-    settings = worker_settings(registry=directory / "registry.toml", **SETTINGS | order.get("settings", {}))
-    worker = Worker(order["database"], directory / "store", order.get("scheduler", "threads"), settings)
-    _Forked.before = staticmethod(worker.catalog.close)  # a connection must not be used on both sides of a fork
-    _Forked.arm = staticmethod(lambda: _arm(order, job[0] if job else None, told, both))
-    pipelines.child.subprocess = SimpleNamespace(Popen=Forked, PIPE=subprocess.PIPE)  # type: ignore[attr-defined]
-    worker.run(once=True)
-    return 0
-
-
-def _command(order: dict[str, Any], told: int) -> int:
-    """Run `synthmap …`."""
-    from synthmap.cli import main
-
-    sys.argv = ["synthmap", *order["command"]]
-    _arm(order, order.get("fault"), told, list)
-    try:
-        main()
-    except SystemExit as end:
-        return int(end.code or 0)
-    return 0
-
-
-def _carry_out(order: dict[str, Any], told: int) -> int:
-    """Do what is asked in a process of its own.
-
-    Keys: `directory` of the site; `command`, the words after ``synthmap``, else a worker over `database`. `job`,
-    `worker` and `fault` (of a command) are faults: ``["kill", N]`` at a step, ``["after", seconds]``, ``["full", N]``
-    from a step on. A fault of `job` is met by the first attempt only. With `both`, worker and job die together.
-    """
-    os.setsid()
-    log = os.open(Path(order["directory"]) / "log", os.O_WRONLY | os.O_APPEND | os.O_CREAT)
-    os.dup2(log, 1)
-    os.dup2(log, 2)
-    steps.install()
-    status = 1
-    try:
-        status = _command(order, told) if "command" in order else _work(order, told)
-    except BaseException:
-        import traceback
-
-        traceback.print_exc()
-    finally:
-        sys.stdout.flush()
-        sys.stderr.flush()
-    return status
 
 
 def _ranks_without_threads(zones: Any, ids: Any) -> Any:
@@ -228,26 +159,66 @@ def warm(spec_path: Path) -> None:
     assert not any(name.startswith("polars-0") for name in threads), f"a fork of this process would hang: {threads}"
 
 
-def _serve(spec: Path) -> None:
-    warm(spec)
-    for line in sys.stdin:
-        order = json.loads(line)
+class _Server:
+    """Forks what it reads orders for, and tells how each process ended."""
+
+    def __init__(self) -> None:
+        self._selector = selectors.DefaultSelector()
+        self._selector.register(0, selectors.EVENT_READ)
+        self._running: dict[int, tuple[int, int, int]] = {}  # by what tells the end: order, process, what it tells
+
+    def run(self) -> None:
+        rest = b""
+        while True:
+            for key, _ in self._selector.select():
+                if key.fd != 0:
+                    self._bury(key.fd)
+                    continue
+                block = os.read(0, _LINE)
+                if not block:
+                    self._end()
+                    return
+                *lines, rest = (rest + block).split(b"\n")
+                for line in lines:
+                    self._fork(json.loads(line))
+
+    def _fork(self, order: dict[str, Any]) -> None:
         reader, writer = os.pipe()
         os.set_blocking(reader, False)
         pid = os.fork()
         if pid == 0:
             os.close(reader)
-            os._exit(_carry_out(order, writer))
+            os._exit(carry_out(order, writer))
         os.close(writer)
+        watched = os.pidfd_open(pid)
+        self._selector.register(watched, selectors.EVENT_READ)
+        self._running[watched] = (order["number"], pid, reader)
+        self._tell(pid=pid)
+
+    def _bury(self, watched: int) -> None:
+        number, pid, reader = self._running.pop(watched)
+        self._selector.unregister(watched)
+        os.close(watched)
         status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
         try:
-            told = os.read(reader, 1 << 20).decode().splitlines()
+            faults = os.read(reader, 1 << 20).decode().splitlines()
         except BlockingIOError:
-            told = []
+            faults = []
         os.close(reader)
-        sys.stdout.write(json.dumps({"status": status, "faults": told}) + "\n")
+        self._tell(number=number, status=status, faults=faults)
+
+    def _end(self) -> None:
+        for _, pid, _ in self._running.values():
+            with suppress(ProcessLookupError):
+                os.killpg(pid, signal.SIGKILL)
+
+    @staticmethod
+    def _tell(**what: Any) -> None:
+        sys.stdout.write(json.dumps(what) + "\n")
         sys.stdout.flush()
 
 
 if __name__ == "__main__":
-    _serve(Path(sys.argv[1]))
+    warm(Path(sys.argv[1]))
+    _Server().run()
+    os._exit(0)  # what is loaded takes seconds to go

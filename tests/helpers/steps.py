@@ -23,6 +23,7 @@ _EVENTS = {
 }  # fmt: skip
 _READS = ("select", "pragma", "set ", "show", "begin", "savepoint", "release savepoint")
 _EMPTIED = itertools.count()
+Deed = Callable[["Steps", str, str], None]
 GROWING = {"write", "mkdir", "statement", "commit"}
 
 
@@ -42,7 +43,7 @@ class Steps:
     """
 
     root: Path
-    deed: "Callable[[Steps, str, str], None]"
+    deed: Deed
     number: int = 0
     written: str | None = None
     lock: threading.RLock = field(default_factory=threading.RLock)
@@ -124,15 +125,39 @@ def install() -> None:
 
 @dataclass(frozen=True)
 class KillAt:
-    """SIGKILL of this process, and of others before it, at a step; what it was writing is there by half."""
+    """SIGKILL of this process, and of others before it, at a step; what it was writing is there by half.
 
-    at: int
+    Attributes
+    ----------
+    at : int or str
+        Which step: its number, or its kind and the last part of its path.
+    """
+
+    at: int | str
     told: int
     others: Callable[[], list[int]] = list
 
     def __call__(self, steps: Steps, kind: str, place: str) -> None:
+        name = f"{kind} {Path(place).name}".rstrip()
+        if self.at in (steps.number, name):
+            die(self.told, name, self.others(), steps.written)
+
+
+@dataclass(frozen=True)
+class HoldAt:
+    """Waits at a step, in the thread that takes it, until a file that is made then is removed."""
+
+    at: int
+    told: int
+    held: Path
+
+    def __call__(self, steps: Steps, kind: str, place: str) -> None:
         if steps.number == self.at:
-            die(self.told, f"{kind} {Path(place).name}", self.others(), steps.written)
+            watch(None)
+            os.write(self.told, f"{kind} {Path(place).name}\n".encode())
+            self.held.touch()
+            while self.held.exists():
+                time.sleep(0.002)
 
 
 def die(told: int, name: str, others: list[int], torn: str | None = None) -> None:

@@ -38,7 +38,7 @@ def test_a_stranger_cannot_join_a_local_cluster():
 
 def test_a_clock_that_jumps_ahead_takes_no_worker_from_a_local_run(monkeypatch):
     with connect("threads", workers=1) as client:
-        clocks.wall(monkeypatch.setattr).move(timedelta(days=366))
+        clocks.wall(monkeypatch.setattr, "distributed").move(timedelta(days=366))
         scheduler = client.cluster.scheduler
         if scheduler.worker_ttl:  # as it looks every few minutes
             client.sync(scheduler.check_worker_ttl)
