@@ -1,9 +1,12 @@
 """Wall clocks that jump between any two steps of a job: one owner, one charge, one release, whatever they say."""
 
+import signal
+import time
 from datetime import timedelta
 
 import clocks
 import pytest
+from invariants import finished_once, left
 from losses import CONTENT, loss
 
 from pipelines.leftovers import clear_old_jobs
@@ -102,3 +105,40 @@ def test_a_dead_worker_s_job_goes_on_after_its_lease_and_only_the_heir_publishes
     assert kinds(catalog) == ["budget", "release", "drawing"]
     assert read_account(catalog, "ri").spent == (1, 0)
     assert find_job(catalog, asked.id).state is State.SUCCESSFUL
+
+
+STEPS_OF_CLOCKS = [JUMPS[name].total_seconds() for name in ("a year on", "a day back", "a day back", "to 1970")]
+JUMPING = [*STEPS_OF_CLOCKS, -sum(STEPS_OF_CLOCKS)]
+
+
+def test_of_two_real_workers_whose_clocks_keep_jumping_one_carries_each_job_out(forks, make_site, database):
+    """One has a job, the other waits for it to be abandoned; their clocks never agree, nor do those of their jobs."""
+    site = make_site(database)
+    order = {"directory": site.directory, "database": site.database, "stays": True}
+    order["settings"] = {"lease_seconds": 20.0}
+    jobs = [site.submit() for _ in range(2)]
+    workers = [forks.start(**order, clock=clock) for clock in (JUMPING, JUMPING[::-1])]
+    for job in jobs:
+        site.wait(job, "successful")
+    assert [worker.kill(signal.SIGTERM).status for worker in workers] == [0, 0], site.log
+    assert site.log.count(": begun") == len(jobs), site.log
+    finished_once(site, jobs)
+    assert left(site) == []
+    ends = [moment for job in map(site.job, jobs) for moment in (job.created, job.finished)]
+    assert max(ends) - min(ends) > timedelta(hours=12)  # they did jump
+
+
+@pytest.mark.parametrize(("who", "numbers"), [("job", (9, 40, 75)), ("worker", (5, 12))])
+def test_a_real_worker_takes_over_from_one_that_died_whatever_their_clocks_say(forks, make_site, who, numbers):
+    site, jobs = make_site(), []
+    order = {"directory": site.directory, "database": site.database}
+    for number in numbers:
+        jobs.append(site.submit())
+        dead = forks.run(**order, clock=JUMPING, **{who: ["kill", number]}, both=True)
+        assert dead.faults, site.log
+        assert site.job(jobs[-1]).state != "successful" or who == "worker"
+        begun = time.monotonic()
+        assert forks.run(**order, clock=JUMPING[::-1]).status == 0, site.log
+        assert time.monotonic() - begun < 60, "it waited for a wall clock"
+    finished_once(site, jobs)
+    assert left(site) == []

@@ -48,7 +48,6 @@ def wall(replace: Callable[[Any, str, Any], None], *others: str) -> Wall:
             for own, original, other in (("datetime", library.datetime, Moved), ("time", true, moved)):
                 if vars(module).get(own) is original:
                     replace(module, own, other)
-    replace(time, "time", moved)
     return found
 
 
