@@ -20,7 +20,7 @@ from synthmap.published.areas.mending import bounded
 from synthmap.published.areas.shapes import FEATURES, VERTICES, Shape, make_shape
 
 SECONDS = 20.0
-MEMORY = 2 * 2**30
+MEMORY = 2**30  # of address space; its libraries take less than half of it
 _LAYERS = 50
 _UNREADABLE = "area must be a shapefile or GeoPackage that GDAL can read; save it again, or as GeoJSON"
 _QUIET = {"GDAL_SKIP": "SQLite VRT OGR_VRT", "GDAL_PAM_ENABLED": "NO", "OPENBLAS_NUM_THREADS": "1"}
