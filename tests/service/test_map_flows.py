@@ -23,7 +23,7 @@ def test_a_flow_under_the_pointer_tells_the_workers_of_the_api_and_no_zone(shown
     assert told
     assert {one.split(" ±")[0].removesuffix(" workers") for one in told} <= between
     (zone,) = tooltip(page, x, y + 25)
-    assert "live" in zone
+    assert " ± " in zone.split(" live, ")[0]  # who works there is exact
     page.mouse.move(x + 600, y)  # over the panel
     page.wait_for_selector(".tooltip", state="hidden")
 

@@ -52,7 +52,7 @@ export class Tooltip {
       point,
       h("b", {}, ...name),
       h("br"),
-      `${count(unit.living)} live, ${count(unit.working)} work here`,
+      `${figure(unit.living, unit.livingError)} live, ${count(unit.working)} work here`,
       unit.level === "grid" && h("p", { class: "soft" }, "Zoom in to tell them apart."),
       single &&
         h("p", { class: "soft" }, "A single zone: where its people live is mostly chance. Sum zones up."),

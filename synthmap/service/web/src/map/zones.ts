@@ -22,6 +22,8 @@ export interface Unit {
   id: string;
   level: string;
   living: number;
+  /** What `living` is expected to be off by; `working` is exact. */
+  livingError: number;
   working: number;
   zones: number;
   /** Its parents by level. */
@@ -106,6 +108,7 @@ export class Zones {
       id: String(told.id),
       level: String(told.level),
       living: Number(told.out ?? 0),
+      livingError: Number(told.out_error ?? 0),
       working: Number(told.in ?? 0),
       zones: Number(told.zones ?? 1),
       parents,
