@@ -24,8 +24,8 @@ ANSWERED = ("http.request", "http.response.start", "http.response.body")
 RECORDED = {  # what is a step of it beside, and how far the steps are apart at which it is killed
     "submit": (("statement INSERT INTO jobs", "commit", "committed", *ANSWERED), 1),
     "dismiss": (("statement UPDATE jobs SET", "commit", "committed", *ANSWERED), 1),
-    "look": (("http",), 4),
-    "read": (("http",), 4),
+    "look": ((), 4),
+    "read": ((), 4),
 }
 ENDS_OF_DISMISSED = ([], ["release", "refund"], ["release", "drawing"])  # drawn is paid for, whether or not it is shown
 
