@@ -3,15 +3,17 @@
 Ratios are taken side by side in one run, medians of several. Parts: ``kernel``, ``planning``, ``whole``, ``growth``,
 ``workers``; ``large`` (20 million workers) and ``nation`` (130 million), which are run only where they are named.
 
-Where the time goes (py-spy, all processes of a release of 5 million workers, 250,000 zones, 50,000 destinations): tasks
-54 % – planning 21 (half of it coarsening and predicting, half calibrating each new headcount and number of cells),
-drawing 13, writing the table 4, reading it 7, the zones as GeoParquet 6, collecting partitions 2; 5 of these go to
-compiled code from disk –, imports 16 %, the driver's own zones, plan, manifest, verification 4 %, waiting the rest.
+Where the time goes (py-spy, all processes of a release of 5 million workers, 250,000 zones, 50,000 destinations; before
+zones were written without an object for each, which was 6 %): tasks 54 % – planning 21 (half of it coarsening and
+predicting, half calibrating each new headcount and number of cells), drawing 13, writing the table 4, reading it 7,
+collecting partitions 2; 5 of these go to compiled code from disk –, imports 16 %, the driver's own zones, plan,
+manifest, verification 4 %, waiting the rest.
 
-Rhode Island, within 4 times pyarrow in most pairs. Wall time of a warm run of 1.4 s: public zones 0.14 s, reading 0.32
-(one worker unpacks and parses the one large CSV.gz), planning 0.33, drawing 0.35 (in both a prior of 340 pieces for
-each of 8,505 destinations takes half), verifying and publishing 0.14, the rest between tasks. The zones, the large file
-and the last cannot be divided among two workers.
+Rhode Island, within 4 times pyarrow in most pairs. Wall time of a warm run of 0.68 s: public zones 0.06 s, reading 0.16
+(one worker unpacks and parses the one large CSV.gz), planning 0.18, drawing 0.18 (in both a prior of 340 pieces for
+each of 8,505 destinations takes a third), verifying and publishing 0.06, the rest between tasks. The zones, the large
+file and the last cannot be divided among two workers. Of 4.4 s for 5 million workers with two Dask workers the driver
+takes 0.6 alone: zones 0.25, publishing 0.4 (most of it verifying, in two threads).
 """
 
 import argparse
