@@ -113,6 +113,10 @@ class Seal:
         kept = self._read()["tables"]
         return next((one for one in sorted(datasets) if not set(kept.get(one, ())).isdisjoint(content.tables)), None)
 
+    def without_marks(self, datasets: Iterable[str]) -> list[str]:
+        """Return those of some registered datasets whose jobs it cannot tell from others: it was lost, or is new."""
+        return sorted(set(datasets) - set(self._read()["tables"]))
+
     def datasets(self) -> list[str]:
         """Return the datasets whose ledgers workers have seen."""
         return sorted(self._read()["heads"])
@@ -177,7 +181,7 @@ class Seal:
             whole = values["key"] == "" or _HEX.fullmatch(values["key"])
             whole = whole and all(isinstance(n, int) and _HEX.fullmatch(head) for n, head in values["heads"].values())
             whole = whole and all(_HEX.fullmatch(one) for marks in values["tables"].values() for one in marks)
-            whole = whole and all(isinstance(one, str) for one in values["kept"])
+            whole = whole and isinstance(values["kept"], list) and all(isinstance(one, str) for one in values["kept"])
             whole = whole and all(_SUMS.fullmatch(one) for one in values["files"].values())
         except FileNotFoundError:
             return {"key": "", "heads": {}, "tables": {}, "files": {}, "kept": []}

@@ -31,7 +31,7 @@ class Unpaid:
         Raises
         ------
         ConfigurationError
-            If the tables hold some of the same jobs as a registered dataset.
+            If the tables hold some of the same jobs as a registered dataset, or the seal that would tell was lost.
         ConfidentialDataError
             If a table cannot be compared with those of the registered datasets.
         """
@@ -40,6 +40,11 @@ class Unpaid:
             return
         self._compared = states_of(self._spec)
         seal = Seal(place)
+        if unknown := seal.without_marks(known):
+            raise ConfigurationError(
+                f"the seal beside the registry ({place}) must know the jobs of dataset {unknown[0]}, for which its "
+                f"ledger keeps account: restore it from a copy, or run `synthmap datasets add {unknown[0]}` again"
+            )
         if (dataset := seal.dataset_of(seal.content(self._spec), known)) is not None:
             raise ConfigurationError(
                 f"--dataset {dataset} must be given: the tables hold jobs of that registered dataset, and all that is "

@@ -57,10 +57,13 @@ def open_file(path: Path) -> Any:
 
 
 def state(path: Path) -> tuple[object, ...]:
-    """Return what changes when somebody writes to a file or puts another in its place."""
+    """Return what changes when somebody writes to a file or puts another in its place.
+
+    On a disk also when it is put back: its inode has changed since. An object store tells size and time alone.
+    """
     if not is_remote(path):
         found = path.stat()
-        return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
+        return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
     found = _asked(path, "read", lambda: _files().get_file_info(_key(path)))
     return found.size, found.mtime_ns
 

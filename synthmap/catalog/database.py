@@ -138,29 +138,38 @@ def _place(url: str) -> URL:
     return place.set(drivername=driver)
 
 
-def _sqlite(place: URL) -> Engine:
-    path = Path(place.database or "").absolute()
-    _made(path)
+class _Opened(sqlite3.Connection):
+    """A connection that knows which file it has open."""
 
-    def connect() -> sqlite3.Connection:
+    file: tuple[int, int] | None = None
+
+
+def _sqlite(place: URL) -> Engine:
+    named = Path(place.database or "").absolute()
+    _made(_followed(named))
+
+    def connect() -> _Opened:
+        path, file = _followed(named), _identity(named)
         if any(_is_read_only(one) for one in _files(path)):
             raise sqlite3.OperationalError("read-only")  # SQLite would open it so, and never look again
         # never made here: beside the log of one that is away, SQLite would take the log for the new one's and clear it
-        return sqlite3.connect(f"{path.as_uri()}?mode=rw", timeout=BUSY_SECONDS, check_same_thread=False, uri=True)
+        uri = f"{path.as_uri()}?mode=rw"
+        made = sqlite3.connect(uri, timeout=BUSY_SECONDS, check_same_thread=False, uri=True, factory=_Opened)
+        made.file = file  # as it was before: if it was replaced meanwhile, it is not trusted
+        return made
 
     engine = create_engine(place, creator=connect, pool_timeout=PATIENCE_SECONDS)
 
     @event.listens_for(engine, "connect")
-    def connected(connection: sqlite3.Connection, record: Any) -> None:
+    def connected(connection: _Opened, _: Any) -> None:
         connection.isolation_level = None  # transactions begin below, not where Python's driver guesses
         connection.execute("pragma foreign_keys = on")
         connection.execute("pragma synchronous = full")  # what is committed survives a power cut
-        record.info["file"] = _identity(path)
 
     @event.listens_for(engine, "checkout")
-    def taken(connection: sqlite3.Connection, record: Any, _: Any) -> None:
-        if record.info["file"] != _identity(path):  # it would go on with a file that nobody else sees any more
-            raise InvalidatePoolError
+    def taken(connection: _Opened, record: Any, _: Any) -> None:
+        if connection.file is None or connection.file != _identity(named):
+            raise InvalidatePoolError  # it would go on with a file that nobody else sees any more
 
     @event.listens_for(engine, "begin")
     def begun(connection: Connection) -> None:
@@ -170,12 +179,19 @@ def _sqlite(place: URL) -> Engine:
     return engine
 
 
+def _followed(path: Path) -> Path:
+    """Return what links lead to: SQLite keeps the log beside that."""
+    return Path(os.path.realpath(path))
+
+
 def _made(path: Path) -> None:
     """Make an empty file for a database that is not there yet."""
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        log = _files(path)[1]
+        alone = log.exists()  # asked first: others may be making both
         if not path.exists():
-            if (log := _files(path)[1]).exists():
+            if alone:
                 raise CatalogError(f"catalog ({path}) must lie beside its {log.name}; bring it back, or move both")
             path.touch()
     except OSError as fault:

@@ -101,7 +101,8 @@ def verify(
             goes_on |= {"export": len(hashes)} if hashes else {}
             heads.append({"dataset": id, "entries": len(account.entries), "head": account.head,
                           "sealed": seen is not None, "goes_on_from_entry": goes_on})  # fmt: skip
-    verified = all(one["goes_on_from_entry"] for one in heads)
+    # a dataset without entries that a seal has not seen either has no ledger yet
+    verified = all(one["goes_on_from_entry"] or (seal.there and not one["entries"]) for one in heads)
     values: dict[str, Any] = {"verified": verified, "datasets": heads}
     if not verified:
         values["not_checked"] = UNSEEN

@@ -1,4 +1,4 @@
-"""Services that are killed: at each step of what they do, at random instants, and one of two over the same store.
+"""Services that are killed: at steps of what they do, at random instants, and one of two over the same store.
 
 After each: no half release is shown, what was answered holds, and whatever is asked again under its name is one job,
 one release and one loss.
@@ -21,12 +21,11 @@ from synthmap.catalog.jobs import FINAL, dismiss, list_jobs
 from synthmap.catalog.keys import Role, add_key
 
 ANSWERED = ("http.request", "http.response.start", "http.response.body")
-RECORDED = {  # what is a step of it beside, and how far the steps are apart at which it is killed
-    "submit": (("statement INSERT INTO jobs", "commit", "committed", *ANSWERED), 1),
-    "dismiss": (("statement UPDATE jobs SET", "commit", "committed", *ANSWERED), 1),
-    "look": ((), 4),
-    "read": ((), 4),
+RECORDING = {  # what is a step of it beside
+    "submit": ("statement INSERT INTO jobs", "commit", "committed", *ANSWERED),
+    "dismiss": ("statement UPDATE jobs SET", "commit", "committed", *ANSWERED),
 }
+TELLING = ("look", "read")  # what records nothing has no other boundaries than those of an answer
 ENDS_OF_DISMISSED = ([], ["release", "refund"], ["release", "drawing"])  # drawn is paid for, whether or not it is shown
 
 
@@ -102,15 +101,18 @@ def first(site):
     return list_jobs(site.catalog, limit=1000)[-1]
 
 
-def killed_at_steps(served, deed, every=1):
-    """Kill a service at each step of an answer, ask for it again after a restart; return the steps and the jobs."""
+def killed_at(served, deed, faults):
+    """Kill a service by each fault while it answers, until one is not met; ask again after a restart.
+
+    Return the steps it died at, and the jobs.
+    """
     site, client, killed, met = served.site, Client(served, deed), [], True
-    for number in range(1, 40, every):
+    for number, fault in enumerate(faults):
         if not met:
             break
         if deed in ("dismiss", "look"):
             client.jobs[number] = site.submit().id
-        dies = served.start("kill", number)
+        dies = served.start(*fault)
         answer = getattr(client, deed)(number)
         met = dies.kill().faults
         killed += met
@@ -125,12 +127,15 @@ def killed_at_steps(served, deed, every=1):
     return killed, list(client.jobs.values())
 
 
-def test_a_service_killed_at_each_step_of_an_answer_gives_it_when_it_is_asked_again(forks, serve):
+def test_a_service_killed_while_it_answers_does_so_when_it_is_asked_again(forks, serve):
+    """At each step of what it records, and at each boundary of what it only tells."""
     served, jobs = serve(), []
     site = served.site
-    for deed, (boundaries, every) in RECORDED.items():
-        killed, own = killed_at_steps(served, deed, every)
-        assert all(any(step.startswith(one) for step in killed) for one in boundaries), killed
+    steps, boundaries = [("kill", number) for number in range(1, 40)], [("kill at", one) for one in ANSWERED]
+    for deed in (*RECORDING, *TELLING):
+        killed, own = killed_at(served, deed, steps if deed in RECORDING else boundaries)
+        for one in RECORDING.get(deed, ANSWERED):
+            assert any(step.startswith(one) for step in killed), (deed, killed)
         assert len(recorded(site)) == len(jobs) + len(own)  # each request is one job
         jobs += own
     waiting = [job for job in recorded(site).values() if job.state == "accepted"]
@@ -146,7 +151,7 @@ def test_a_service_over_postgresql_killed_at_steps_of_an_answer(serve, postgresq
     with postgres.database(postgresql) as url:
         served = serve(url)
         for deed in ("submit", "dismiss"):
-            killed, jobs = killed_at_steps(served, deed, every=3)
+            killed, jobs = killed_at(served, deed, [("kill", number) for number in range(1, 40, 3)])
             assert len(killed) >= 2
             assert set(jobs) <= set(recorded(served.site))
         served.site.stop()

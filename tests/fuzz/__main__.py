@@ -11,6 +11,7 @@ import resource
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
@@ -33,11 +34,20 @@ def check(target: Target, data: bytes) -> bool:
     try:
         target.read(data)
     except SynthmapError as fault:
+        if any(isinstance(one, MemoryError) for one in _behind(fault)):
+            raise
         text = str(fault)
         if not text or len(text) > 20_000:
             raise AssertionError(f"a message of {len(text)} characters") from None
         return False
     return True
+
+
+def _behind(fault: BaseException | None) -> Iterator[BaseException]:
+    """Yield an error, and those that it was made of."""
+    while fault is not None:
+        yield fault
+        fault = fault.__context__
 
 
 def bound() -> None:

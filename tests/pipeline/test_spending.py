@@ -277,7 +277,7 @@ class TestSeal:
         assert str(tmp_path) not in str(caught.value)
         good = {"key": "", "heads": {}, "tables": {}, "files": {}}
         wrong = [{"key": "x"}, {"heads": {"a": [1]}}, {"tables": {"a": ["x"]}}, {"files": {"a": "x"}}, {"files": []},
-                 {"kept": [1]}, {"kept": 1}]  # fmt: skip
+                 {"kept": [1]}, {"kept": 1}, {"kept": "a"}]  # fmt: skip
         for damaged in ("", "[]", "{}", "\xff", *(json.dumps(good | one) for one in wrong)):
             place.write_text(damaged, encoding="latin-1")
             with pytest.raises(ConfigurationError, match="must be as workers wrote it"):

@@ -97,7 +97,7 @@ def make_shape(geometries: NDArray[np.object_], description: str, crs: Any = "OG
         notes.append("Self-intersections were mended: what lies in an odd number of rings is inside.")
     parts = within_180(parts)
     if not parts.size:
-        raise QueryError("area must have a geometry that is not empty")
+        raise QueryError("area must have a geometry that is not empty; what rings enclose twice is outside")
     return Shape(parts, description, tuple(notes))
 
 

@@ -159,8 +159,10 @@ def test_a_server_that_never_says_a_word_does_not_hold_up_the_question(monkeypat
     catalog.close()
 
 
-def test_a_file_that_is_away_is_neither_made_anew_nor_robbed_of_its_log(tmp_path):
-    path, url = tmp_path / "c.sqlite", f"sqlite:///{tmp_path / 'c.sqlite'}"
+@pytest.mark.parametrize("linked", [False, True])
+def test_a_file_that_is_away_is_neither_made_anew_nor_robbed_of_its_log(tmp_path, linked):
+    path, url = tmp_path / "c.sqlite", f"sqlite:///{tmp_path / ('link' if linked else 'c.sqlite')}"
+    (tmp_path / "link").symlink_to(path)
     catalog, other = open_catalog(url), open_catalog(url)
     job = submit(catalog, "export", {"release": "r", "formats": ["csv"]})
     assert path.with_name("c.sqlite-wal").stat().st_size > 0  # where the job lies, and not yet in the file

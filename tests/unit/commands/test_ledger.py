@@ -117,6 +117,14 @@ def test_a_failure_before_the_drawing_is_refunded_and_changed_zones_may_then_be_
     assert one_object(*release(own))["dataset"] == "ri"
 
 
+def test_a_dataset_without_entries_has_nothing_to_verify_where_a_seal_says_so(region, one_object, synthmap, tmp_path):
+    found = one_object("ledger", "verify")
+    assert (found["verified"], [one["entries"] for one in found["datasets"]]) == (True, [0])
+    (tmp_path / "secret" / "registry.toml.seal").unlink()
+    code, out, _ = synthmap("ledger", "verify", "--json")
+    assert (code, json.loads(out)["verified"]) == (1, False)
+
+
 def test_a_ledger_that_was_wiped_is_found(region, one_object, one_line):
     one_object("ledger", "budget", "ri", "--epsilon=4", "--delta=1e-6")
     one_object("ledger", "record", "ri", "q", "--epsilon=0.5")
@@ -209,19 +217,40 @@ def test_what_cannot_be_compared_with_registered_jobs_is_not_released(region, tm
     assert not list((tmp_path / "releases").glob("[!.]*"))
 
 
-def test_a_table_put_in_the_place_of_the_compared_one_is_not_released(region, tmp_path, monkeypatch):
+def rewritten(table):
+    table.write_bytes(table.read_bytes())
+
+
+def away_and_back(table):
+    table.rename(table.with_suffix(".away"))
+    table.with_suffix(".away").rename(table)
+
+
+@pytest.mark.parametrize("swap", [rewritten, away_and_back])
+def test_a_table_put_in_the_place_of_the_compared_one_is_not_released(region, tmp_path, monkeypatch, swap):
     write_sample(tmp_path / "other", workers=300, zones=60, destinations=10, seed=4)
     table = tmp_path / "other" / "od.parquet"
     before = Unpaid.before_reading
 
     def compare_then_swap(unpaid, name, cost):
         before(unpaid, name, cost)
-        table.write_bytes(table.read_bytes())
+        swap(table)
 
     monkeypatch.setattr(Unpaid, "before_reading", compare_then_swap)
     with pytest.raises(ConfidentialDataError, match="must not change while they are read"):
         pipeline.release(read_spec(tmp_path / "other" / "spec.toml"), scheduler="threads")
     assert not list((tmp_path / "other" / "releases").glob("[!.]*"))
+
+
+def test_jobs_that_a_lost_seal_cannot_tell_are_not_released(region, one_line, synthmap, tmp_path):
+    write_sample(tmp_path / "other", workers=300, zones=60, destinations=10, seed=4)
+    seal = tmp_path / "secret" / "registry.toml.seal"
+    seal.rename(tmp_path / "seal")
+    for spec in (elsewhere(region, tmp_path), tmp_path / "other" / "spec.toml"):  # nobody knows whose these are
+        assert "must know the jobs of dataset ri" in one_line("release", spec, "--scheduler=threads")
+        seal.unlink(missing_ok=True)
+    (tmp_path / "seal").rename(seal)
+    assert synthmap("release", tmp_path / "other" / "spec.toml", "--scheduler=threads")[0] == 0
 
 
 WITHOUT_SERVICE = """
