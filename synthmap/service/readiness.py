@@ -67,10 +67,12 @@ class Readiness:
                 if listed.fault is not None:
                     damaged += 1
                     _log.error("release damaged", release=name, fault=listed.fault)
-        self._opened.set()
+        try:
+            self._look()
+        finally:
+            self._opened.set()
         seconds = round(time.monotonic() - started, 3)
         _log.info("releases opened", releases=len(names), damaged=damaged, seconds=seconds)
-        self._look()
 
     def _look(self) -> None:
         """Read what a first look at the newest whole release needs; requests are answered meanwhile."""

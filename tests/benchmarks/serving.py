@@ -40,6 +40,7 @@ import mappage
 
 REGION = ["--workers", "16000000", "--zones", "400000", "--destinations", "135000", "--seed", "1"]
 READERS = 8
+USABLE_SECONDS, FRAME_MS = 3.0, 150.0  # the map must be usable so soon, and drawn so often while it is dragged
 SECONDS = 15.0  # of each measurement of throughput
 Query = dict[str, object]
 
@@ -258,6 +259,10 @@ def view(port: int, release: Path, state: str) -> None:
             f"map, {state}: zones and controls after {shown:.1f} s, all flows after {drawn:.1f} s; a chosen zone's "
             f"figures {told:.1f} s; dragged, frames every {np.median(gaps):.0f} ms, at most {max(gaps):.0f} ms",
             flush=True,
+        )
+    if shown > USABLE_SECONDS or np.median(gaps) > FRAME_MS:
+        raise SystemExit(
+            f"the map must be usable in {USABLE_SECONDS:g} s, and drawn every {FRAME_MS:g} ms when dragged"
         )
 
 

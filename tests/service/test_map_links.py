@@ -112,18 +112,43 @@ def test_analyses_files_and_statement_that_are_opened_early_come_with_the_releas
     settle(page)
 
 
-def test_a_release_of_a_later_page_of_the_list_is_found(chrome_page, live_server, odd, made_up):
-    page, asked = chrome_page, []
+@pytest.fixture
+def two_pages(chrome_page, live_server, made_up):
+    """Let the service list `made_up` first, all others on a page that `meanwhile` lets go; return what is asked."""
+    asked = []
 
-    def part(route):
-        asked.append(route.request.url)
-        found = route.fetch(url=f"{live_server}/releases").json()
-        first = "cursor=" not in route.request.url
-        found["releases"] = [one for one in found["releases"] if (one["id"] == made_up) == first]
-        found["links"] = [{"rel": "next", "href": f"{live_server}/releases?limit=1&cursor=later"}] if first else []
-        route.fulfill(json=found)
+    def listen(meanwhile):
+        def part(route):
+            asked.append(route.request.url)
+            found = route.fetch(url=f"{live_server}/releases").json()
+            first = "cursor=" not in route.request.url
+            found["releases"] = [one for one in found["releases"] if (one["id"] == made_up) == first]
+            found["links"] = [{"rel": "next", "href": f"{live_server}/releases?limit=1&cursor=later"}] if first else []
+            if first:
+                route.fulfill(json=found)
+            else:
+                meanwhile(lambda: route.fulfill(json=found))
 
-    page.route(re.compile(r"/releases(\?|$)"), part)
+        chrome_page.route(re.compile(r"/releases(\?|$)"), part)
+        return asked
+
+    return listen
+
+
+def test_a_release_that_is_listed_later_can_be_compared_with(chrome_page, live_server, odd, made_up, two_pages):
+    page, held = chrome_page, []
+    two_pages(held.append)
+    page.goto(f"{live_server}/map#release={made_up}")
+    until(page, lambda: held)
+    unfold(page, "Analyses")
+    page.get_by_label("Analysis", exact=True).select_option("time")
+    page.get_by_text("There is no other release to compare with.").wait_for()
+    held[0]()
+    page.get_by_label("Compared with").wait_for()
+
+
+def test_a_release_of_a_later_page_of_the_list_is_found(chrome_page, live_server, odd, made_up, two_pages):
+    page, asked = chrome_page, two_pages(lambda go_on: go_on())
     page.goto(f"{live_server}/map#release={odd}")
     settle(page)
     assert told(page)["release"] == odd

@@ -72,7 +72,7 @@ def time(
         keys, (old, new), where, parameters = _of_rows(before, after, area, of, end, bands)
     notes = [
         "Errors of the two releases are taken as independent. A difference below twice its expected error is within "
-        "noise: it is no sign of a change."
+        "noise: it is no sign of a change. What the same prior bends in both alike cancels out, so it may be surer."
     ]
     if before.manifest.segments != after.manifest.segments:
         notes.append("The releases have different segments: only all workers are compared.")

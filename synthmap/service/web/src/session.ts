@@ -137,6 +137,7 @@ export class Session {
     else {
       this.#releasePanel.draw(found, this.#current);
       for (const one of this.#readings) void one.again(); // files and sums may be others, too
+      void this.#analyses.offer(); // and what there is to compare with
     }
   }
 
@@ -152,6 +153,8 @@ export class Session {
     this.#current = whole.find((one) => one.id === release) ?? null;
     this.#releasePanel.draw(this.#releases, this.#current);
     if (!this.#current) {
+      this.#levels = null;
+      this.#forget();
       if (release && !this.#all) return; // it may be among those that are still read
       const [newest] = whole;
       if (newest && release)

@@ -86,11 +86,13 @@ export class Jobs {
   }
 
   async #dismiss(job: Job): Promise<void> {
+    const key = secret();
     try {
       await ask(["jobs", job.jobID], { method: "DELETE" });
+      this.status.done("dismiss");
     } catch (fault) {
-      this.status.fail("jobs", words(fault));
+      if (key === secret()) this.status.fail("dismiss", words(fault)); // a look at the jobs does not take it away
     }
-    await this.look();
+    if (key === secret()) await this.look();
   }
 }
