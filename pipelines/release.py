@@ -192,7 +192,8 @@ def _prepared(
             (here / _REGION).mkdir()
             write_region(region, here / _REGION)
             write_prior_table(here / _REGION, known, source)
-        if not all(client.run(reaches, directory).values()):  # there is a worker: `connect` waited for it
+        # there was a worker: `connect` waited for it; one that is lost meanwhile is an error, and need reach nothing
+        if False in client.run(reaches, directory, on_error="return").values():
             raise ConfigurationError(
                 f"run.scratch ({shown(directory.parent)}) must be a place that all workers of {scheduler} share"
             )

@@ -7,6 +7,7 @@ import structlog
 
 from synthmap.catalog.database import Catalog
 from synthmap.errors import ReleaseCorruptError, ReleaseNotFoundError
+from synthmap.published.damage import unharmed
 from synthmap.published.first_view import first_view
 from synthmap.published.store import ReleaseStore
 
@@ -80,7 +81,8 @@ class Readiness:
             if self._stopped.is_set():
                 return
             try:
-                first_view(self._releases.open(name), self._tile_features)
+                with unharmed(name):
+                    first_view(self._releases.open(name), self._tile_features)
             except (ReleaseCorruptError, ReleaseNotFoundError):
                 continue  # whoever asks for it is told
             return

@@ -59,7 +59,7 @@ def small_disk(tmp_path):
     place = tmp_path / "small"
     place.mkdir()
     mount, umount = shutil.which("mount"), shutil.which("umount")
-    words = ["-t", "tmpfs", "-o", "size=200k", "tmpfs", str(place)]
+    words = ["-t", "tmpfs", "-o", "size=400k", "tmpfs", str(place)]
     if mount is None or umount is None or subprocess.run([mount, *words], capture_output=True, check=False).returncode:
         pytest.skip("a small file system: this user or machine may not mount one")
     yield place
@@ -72,7 +72,7 @@ def test_a_file_system_that_is_really_full(forks, make_site, small_disk, what):
     spec = site.directory / "spec.toml"
     roomy = spec.read_text()
     moved = small_disk / what
-    (small_disk / "other").write_bytes(bytes(150_000))
+    (small_disk / "other").write_bytes(bytes(350_000))
     spec.write_text(roomy.replace(str(site.directory / what), str(moved)))
     words = ["release", str(spec), "--scheduler", "threads", "--dataset", sites.DATASET, "--json",
              "--database", site.database, "--registry", str(site.registry)]  # fmt: skip

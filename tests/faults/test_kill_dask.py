@@ -7,6 +7,7 @@ nothing more.
 import json
 import random
 import signal
+import time
 
 import pytest
 import sites
@@ -78,10 +79,14 @@ def test_dask_workers_killed_where_each_task_begins_and_ends_and_while_it_writes
 
 
 def test_dask_workers_and_runs_killed_at_random_instants(runs):
-    draw, names, killed = random.Random(5), [], {"worker": 0, "run": 0}
+    draw, killed = random.Random(5), {"worker": 0, "run": 0}
+    alone, began = runs.worker(), time.monotonic()
+    names = [runs.ends(runs.start())]
+    took = time.monotonic() - began
+    alone.kill()
     for who in (["worker"], ["run"], ["worker", "run"]) * 4:
-        first = runs.worker(*(["after", draw.uniform(0.0, 0.6)] if "worker" in who else []))
-        run = runs.start(*(["after", draw.uniform(0.0, 0.9)] if "run" in who else []))
+        first = runs.worker(*(["after", draw.uniform(0.0, 0.5 * took)] if "worker" in who else []))
+        run = runs.start(*(["after", draw.uniform(0.0, 0.7 * took)] if "run" in who else []))
         if "worker" in who:
             killed["worker"] += len(first.wait().faults)
         second = runs.worker()
