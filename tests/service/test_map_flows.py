@@ -54,6 +54,7 @@ def test_the_flows_are_listed_with_the_figures_of_the_api(shown, odd, tmp_path):
     page.get_by_label("Flows", exact=True).select_option("300")
     settle(page)
     page.locator("summary", has_text="The flows on the map").click()
+    page.locator(".panel .tall tbody tr").first.wait_for()
     rows = get(page, f"/releases/{odd}/od", top=300)["rows"]
     drawn = [one for one in rows if one["origin"] not in (one["destination"], "elsewhere")]
     told = [tuple(row.locator("th, td").all_inner_texts()) for row in page.locator(".panel .tall tbody tr").all()]

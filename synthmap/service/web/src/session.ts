@@ -137,7 +137,7 @@ export class Session {
     else {
       this.#releasePanel.draw(found, this.#current);
       for (const one of this.#readings) void one.again(); // files and sums may be others, too
-      void this.#analyses.offer(); // and what there is to compare with
+      this.#analyses.again(); // and what there is to compare with
     }
   }
 

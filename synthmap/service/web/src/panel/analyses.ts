@@ -80,6 +80,11 @@ export class AnalysesPanel {
     }
   }
 
+  /** Show the releases that there are now to compare with. */
+  again(): void {
+    this.#show();
+  }
+
   #forget(): void {
     this.#drop();
     this.#first = null;
