@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 from waiting import wait_for
 
-from synthmap.service.readiness import Readiness
+from synthmap.service import readiness
 
 
 def test_a_service_over_a_store_is_alive_and_ready(client):
@@ -13,8 +13,19 @@ def test_a_service_over_a_store_is_alive_and_ready(client):
     wait_for(lambda: client.get("/readyz").json() == {"status": "ready"})  # its releases are opened beside the serving
 
 
-def test_the_newest_release_is_read_beforehand(make_client, store):
+def test_it_is_ready_once_the_newest_release_has_been_read(make_client, store, monkeypatch):
+    reading, go_on, read = threading.Event(), threading.Event(), readiness.first_view
+
+    def slowly(*arguments):
+        reading.set()
+        assert go_on.wait(60)
+        read(*arguments)
+
+    monkeypatch.setattr(readiness, "first_view", slowly)
     client = make_client()
+    assert reading.wait(60)
+    assert client.get("/readyz").status_code == 503
+    go_on.set()
     releases = client.app.state.service.releases
     newest = releases.dated()[0][-1]
     wait_for(lambda: client.get("/readyz").status_code == 200)
@@ -51,9 +62,9 @@ def test_what_is_still_being_opened_is_waited_for_at_the_end():
         return []
 
     releases = SimpleNamespace(ids=lambda: ["one", "two"], list=list_slowly, dated=list)
-    readiness = Readiness(releases, SimpleNamespace(), 10)
-    readiness.start()
+    found = readiness.Readiness(releases, SimpleNamespace(), 10)
+    found.start()
     assert begun.wait(10)
     threading.Timer(0.1, going_on.set).start()
-    readiness.stop()
-    assert not readiness._opening.is_alive()
+    found.stop()
+    assert not found._opening.is_alive()
