@@ -22,7 +22,7 @@ from synthmap.mechanism.plan import Plan, PlanSettings, settings_of
 from synthmap.mechanism.table import Counts
 from synthmap.spec import Spec
 
-PLAN = "plan.parquet"  # in the directory of a partition
+PLAN = "plan.parquet"  # in the directory of what `plan_partition` wrote
 Rows = tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int64]]
 
 
@@ -54,13 +54,12 @@ def collect(
     region_directory: Path,
     directory: Path,
 ) -> Path:
-    """Return the directory to which the confidential counts and the public plan of a partition were written.
+    """Return the directory to which the confidential counts of a partition were written.
 
     `tables` are the directories of the blocks of all stretches. `headcount` is that of the partition's places. Every
     pair occurs once afterwards, by the spec's policy.
     """
-    region_directory = fetch(region_directory, directory)
-    region = open_region(region_directory)
+    region = open_region(fetch(region_directory, directory))
     each = [
         (one_row_a_worker(spec.tables[stretch.table]), _rows(fetch(blocks, directory), partition, region))
         for stretch, blocks in tables
@@ -71,18 +70,30 @@ def collect(
     destination, origin, workers = merge_duplicates(*_stack(merged), policy=spec.duplicates, zones=region.zones)
     order = np.argsort(region.position[destination], kind="stable")  # within a destination origins ascend already
     destination, origin, workers = destination[order], origin[order], workers[order]
-    ranks = region.rank_of_position[partition.first + np.flatnonzero(headcount)]
     starts = np.append(np.flatnonzero(np.diff(destination, prepend=-1)), destination.size)
-    known, _ = open_prior_table(region_directory)
-    settings = settings_of(spec, region)
-    plan = plan_destinations(region, ranks.astype(np.int32), headcount[headcount > 0], settings, known)
     with results(directory) as here:
         path = attempt(here, "partition")
         path.mkdir()
-        pq.write_table(plan.to_table(), path / PLAN)
+        np.save(path / "destination.npy", region.rank_of_position[partition.first + np.flatnonzero(headcount)])
+        np.save(path / "headcount.npy", headcount[headcount > 0])
         np.save(path / "first.npy", starts)
         np.save(path / "origin.npy", origin)
         np.save(path / "workers.npy", workers)
+    return directory / path.name
+
+
+@stage
+def plan_partition(spec: Spec, partition: Path, region_directory: Path, directory: Path) -> Path:
+    """Return the directory to which the public plan of a partition was written, from what `collect` found public."""
+    partition, region_directory = fetch(partition, directory), fetch(region_directory, directory)
+    region = open_region(region_directory)
+    known, _ = open_prior_table(region_directory)
+    settings = settings_of(spec, region)
+    plan = plan_destinations(region, *read_headcounts(partition), settings, known)
+    with results(directory) as here:
+        path = attempt(here, "plan")
+        path.mkdir()
+        pq.write_table(plan.to_table(), path / PLAN)
     return directory / path.name
 
 
@@ -111,6 +122,11 @@ def read_plans(paths: Sequence[Path], settings: PlanSettings) -> Plan:
     tables = [pq.read_table(path, partitioning=None) for path in paths]
     found: Plan = mechanism_of(settings).plan.from_table(pa.concat_tables(tables))
     return found
+
+
+def read_headcounts(path: Path) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    """Return the destinations in the directory of a partition, as ranks, and their headcounts. Public."""
+    return load(path / "destination.npy").astype(np.int32), load(path / "headcount.npy")
 
 
 def read_counts(path: Path) -> Counts:

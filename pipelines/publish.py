@@ -3,7 +3,9 @@
 import importlib.metadata
 import platform
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import UTC, datetime
+from fractions import Fraction
 from functools import cache
 from pathlib import Path
 
@@ -15,9 +17,9 @@ from synthmap.compiled import SOURCES
 from synthmap.geography.region import Region
 from synthmap.geography.zones import ELSEWHERE
 from synthmap.mechanism.chosen import mechanism_of, promised
+from synthmap.mechanism.lengths import MeasuredLengths
 from synthmap.mechanism.plan import Plan, PlanSettings, coarsening_of
-from synthmap.mechanism.table import TableLoss
-from synthmap.privacy.composition import jobs
+from synthmap.privacy.composition import jobs, round_up
 from synthmap.privacy.loss import ReplaceOrigin
 from synthmap.release import manifest as statement_of
 from synthmap.release.manifest import MANIFEST, Manifest
@@ -44,45 +46,41 @@ _PACKAGES = (
 _CLASSES = ((1, 1), (2, 4), (5, 19), (20, 99), (100, 999), (1_000, 9_999), (10_000, 2**62))
 
 
-def finish(
-    spec: Spec,
-    release: str,
-    partial: Path,
-    region: Region,
-    plan: Plan,
-    settings: PlanSettings,
-    choice: str,
-    source: statement_of.PriorSource | None,
-    ready: Callable[[], None],
-) -> tuple[Path, Manifest]:
+@dataclass(frozen=True)
+class Told:
+    """What a manifest tells of a release: public."""
+
+    spec: Spec
+    release: str
+    region: Region
+    plan: Plan
+    settings: PlanSettings
+    choice: str
+    source: statement_of.PriorSource | None
+    lengths: MeasuredLengths | None
+
+
+def finish(told: Told, partial: Path, ready: Callable[[], None]) -> tuple[Path, Manifest]:
     """Complete the release in `partial`, verify it, publish it if `ready` agrees; return its directory and manifest."""
-    write_plan(partial / "plan.parquet", plan, region)
-    manifest = describe(spec, release, region, plan, settings, choice, source, {})
+    write_plan(partial / "plan.parquet", told.plan, told.region)
+    manifest = describe(told)
     write_statement(partial, manifest)
     names = sorted(path.relative_to(partial).as_posix() for path in partial.rglob("*") if path.is_file())
     manifest = manifest.model_copy(update={"files": records(partial, names)})
     (partial / MANIFEST).write_text(manifest.model_dump_json(indent=2) + "\n", encoding="utf-8")
     verify(partial)
-    if is_remote(spec.store):
-        return publish_remotely(partial, spec.store, release, ready), manifest
-    return publish(partial, release, ready), manifest
+    if is_remote(told.spec.store):
+        return publish_remotely(partial, told.spec.store, told.release, ready), manifest
+    return publish(partial, told.release, ready), manifest
 
 
-def describe(
-    spec: Spec,
-    release: str,
-    region: Region,
-    plan: Plan,
-    settings: PlanSettings,
-    choice: str,
-    source: statement_of.PriorSource | None,
-    files: dict[str, statement_of.FileRecord],
-) -> Manifest:
-    """Return the manifest of a release: functions of public inputs only."""
+def describe(told: Told) -> Manifest:
+    """Return the manifest of a release, without its files: functions of public inputs only."""
+    spec, region, plan, settings, source = told.spec, told.region, told.plan, told.settings, told.source
     elsewhere = ELSEWHERE if spec.outside == "elsewhere" else None
     private = spec.run.seed is None
     return Manifest(
-        release=release,
+        release=told.release,
         name=spec.name,
         title=spec.title,
         curator=spec.curator,
@@ -91,15 +89,16 @@ def describe(
         private=private,
         warning=_warning(private, source),
         segments=list(spec.segment_columns),
-        privacy=_privacy(spec, mechanism_of(settings).loss(plan, settings), plan, source),
+        privacy=_privacy(told),
         invariants=statement_of.Invariants(
             statements=["the number of workers at each destination is published exactly"],
             workers=int(plan.headcount.sum()),
             destinations=len(plan),
         ),
-        plan=summarise(spec, plan, settings, choice),
+        plan=summarise(spec, plan, settings, told.choice),
         prior=statement_of.PriorSummary(
             formula="weight × (1 + distance_km/scale_km)^−power, great circle between internal points"
+            + ("; each class of destinations has a scale of its own" if settings.scales_km else "")
             + ("" if source is None else "; mixed with the public table named in source"),
             weight=_weight_source(spec),
             scale_km=settings.scale_km,
@@ -108,6 +107,9 @@ def describe(
             strength=settings.strength,
             strength_inside=settings.strength_inside,
             source=source,
+            class_edges_km=list(settings.edges_km),
+            class_scales_km=list(settings.scales_km),
+            lengths=None if told.lengths is None else _lengths(told.lengths),
         ),
         zones=statement_of.ZonesSummary(
             vintage=region.zones.vintage,
@@ -121,7 +123,19 @@ def describe(
             python=platform.python_version(),
             packages=_versions(),
         ),
-        files=files,
+        files={},
+    )
+
+
+def _lengths(measured: MeasuredLengths) -> statement_of.LengthsSummary:
+    """Return what was measured of commute lengths; public by its noise."""
+    return statement_of.LengthsSummary(
+        epsilon=measured.epsilon,
+        cap_km=measured.cap_km,
+        noise_units=measured.units,
+        workers=measured.workers,
+        noisy_sums=measured.noisy,
+        mean_km=measured.mean_km,
     )
 
 
@@ -158,8 +172,12 @@ def promise(spec: Spec) -> statement_of.Loss:
     return statement_of.Loss(epsilon=epsilon, delta=delta)
 
 
-def _privacy(spec: Spec, table: TableLoss, plan: Plan, source: statement_of.PriorSource | None) -> statement_of.Privacy:
+def _privacy(told: Told) -> statement_of.Privacy:
     """Return the promise."""
+    spec, plan, source = told.spec, told.plan, told.source
+    table = mechanism_of(told.settings).loss(plan, told.settings)
+    lengths = 0.0 if told.lengths is None else told.lengths.epsilon
+    per_job = round_up(Fraction(table.epsilon) + Fraction(lengths))
     held = spec.privacy.max_jobs_per_worker
     promised = promise(spec)
     segments = bool(spec.segment_columns)
@@ -186,8 +204,8 @@ def _privacy(spec: Spec, table: TableLoss, plan: Plan, source: statement_of.Prio
         adjacency=ReplaceOrigin(segments=segments).statement,
         rule=table.rule.value,
         max_jobs_per_worker=held,
-        certified_per_job=statement_of.Loss(epsilon=table.epsilon, delta=table.delta),
-        steps=statement_of.Steps(**plan.steps()),
+        certified_per_job=statement_of.Loss(epsilon=per_job, delta=table.delta),
+        steps=statement_of.Steps(**plan.steps(), lengths_epsilon=lengths),
         dp=promised,
         pdp_cells=pdp,
         assumptions=assumptions,

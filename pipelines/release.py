@@ -13,9 +13,10 @@ from distributed import Client, Future, as_completed
 from distributed.deploy import Cluster
 
 from pipelines.cluster import connect
-from pipelines.partition import PLAN, collect, partitions, read_plans
+from pipelines.lengths import measure
+from pipelines.partition import PLAN, collect, partitions, plan_partition, read_plans
 from pipelines.places import fetch, forget, move, public_inputs, reaches, results, run_directory
-from pipelines.publish import finish, promise, summarise
+from pipelines.publish import Told, finish, promise, summarise
 from pipelines.stage import StageError, ToldElsewhereError
 from pipelines.synthesize import draw, publish_zones
 from pipelines.tabulate import HEADCOUNT, Stretch, tabulate
@@ -34,6 +35,7 @@ from synthmap.geography.arrays import load
 from synthmap.geography.read import read_zones
 from synthmap.geography.region import Region, make_region, write_region
 from synthmap.mechanism.chosen import candidates, choose, mechanism_of
+from synthmap.mechanism.lengths import MeasuredLengths, with_decay
 from synthmap.mechanism.plan import Plan, PlanSettings, settings_of
 from synthmap.mechanism.table import TableLoss
 from synthmap.release.manifest import Loss, Manifest, PlanSummary
@@ -67,6 +69,28 @@ class Planned:
     promise: Loss
     certified: TableLoss
     summary: PlanSummary
+
+
+@dataclass(frozen=True)
+class _Prepared:
+    """What is there before anything is drawn for the table: the spec as it is planned, and files of the workers."""
+
+    client: Client
+    directory: Path
+    region: Region
+    spec: Spec
+    choice: str
+    lengths: MeasuredLengths | None
+    parts: list[Path]
+    plans: list[Path]
+    zones: list[Path]
+
+    def settings(self) -> PlanSettings:
+        return settings_of(self.spec, self.region)
+
+    def plan(self) -> Plan:
+        """Return the plans of all partitions as one."""
+        return read_plans([fetch(path / PLAN, self.directory) for path in self.plans], self.settings())
 
 
 def quiet(stage: str, done: int, total: int) -> None:
@@ -120,37 +144,46 @@ def release(
     def pay() -> None:
         (before_reading or unpaid.before_reading)(name, cost)
 
-    with _prepared(spec, scheduler, progress, pay, publishing=True) as prepared:
-        client, directory, region, parts, spec, choice, zones = prepared
-        settings = settings_of(spec, region)
-        plan = _plan(parts, settings, directory)
-        _, source = open_prior_table(fetch(directory / _REGION, directory))
+    def draw_from_here() -> None:
         (before_drawing or unpaid.before_drawing)(name, cost)
+
+    with _prepared(spec, scheduler, progress, pay, draw_from_here) as ready:
+        directory, spec = ready.directory, ready.spec
+        plan = ready.plan()
+        _, source = open_prior_table(fetch(directory / _REGION, directory))
+        if ready.lengths is None:
+            draw_from_here()
         with partial_release(spec.store, name) as partial:
             draws = partial / "draws"
             draws.mkdir()
             place = directory if is_remote(directory) or is_remote(spec.store) else draws
-            tasks = [client.submit(draw, spec, part, directory / _REGION, place, pure=False) for part in parts]
+            tasks = [
+                ready.client.submit(draw, spec, *both, directory / _REGION, place, pure=False)
+                for both in zip(ready.parts, ready.plans, strict=True)
+            ]
             drawn = _gather(tasks, "draw", progress)
             progress("publish", 0, 1)
             (partial / "od").mkdir()
             for i, path in enumerate(drawn):
                 move(path, partial / "od" / f"part-{i:05}.parquet")
-            for path in zones:
+            for path in ready.zones:
                 move(path, partial / "zones.parquet")
             shutil.rmtree(draws)
-            path, manifest = finish(spec, name, partial, region, plan, settings, choice, source, before_publishing)
+            told = Told(spec, name, ready.region, plan, ready.settings(), ready.choice, source, ready.lengths)
+            path, manifest = finish(told, partial, before_publishing)
             progress("publish", 1, 1)
     return Released(name, path, manifest, time.perf_counter() - began)
 
 
 def plan(spec: Spec, *, scheduler: str | Cluster = "processes", progress: Progress = quiet) -> Planned:
-    """Return the plan of `spec`, made from public headcounts; nothing is drawn."""
-    with _prepared(spec, scheduler, progress) as (_, directory, region, parts, spec, choice, _):
-        settings = settings_of(spec, region)
-        found = _plan(parts, settings, directory)
+    """Return the plan of `spec`, made from public headcounts; nothing is drawn.
+
+    No lengths are measured: where the spec has that, a release plans with another decay.
+    """
+    with _prepared(spec, scheduler, progress) as ready:
+        settings, found = ready.settings(), ready.plan()
     lost = mechanism_of(settings).loss(found, settings)
-    return Planned(found, settings, promise(spec), lost, summarise(spec, found, settings, choice))
+    return Planned(found, settings, promise(spec), lost, summarise(ready.spec, found, settings, ready.choice))
 
 
 @contextmanager
@@ -169,12 +202,12 @@ def _prepared(
     scheduler: str | Cluster,
     progress: Progress,
     before_reading: Callable[[], None] = lambda: None,
-    *,
-    publishing: bool = False,
-) -> Iterator[tuple[Client, Path, Region, list[Path], Spec, str, list[Path]]]:
-    """Yield (client, scratch directory, region, collected partitions, spec with its mechanism, why that, zones' file).
+    before_drawing: Callable[[], None] | None = None,
+) -> Iterator[_Prepared]:
+    """Read and plan.
 
-    The zones are written while a large table keeps one worker busy, if at all.
+    To publish, lengths are measured if the spec wants that, after `before_drawing`; and the zones are written while a
+    large table keeps one worker busy.
     """
     for table in spec.tables:
         if table.vintage != spec.zones.vintage:
@@ -200,31 +233,31 @@ def _prepared(
         progress("zones", 1, 1)
         before_reading()
         refuse_confidential(near)
+        publishing = before_drawing is not None
         beside = [client.submit(publish_zones, spec, directory / _REGION, directory, pure=False)] if publishing else []
         tables = _read(client, spec, directory, progress, beside)
         headcount = np.sum([load(fetch(blocks / HEADCOUNT, directory)) for _, blocks in tables], axis=0)
         workers = int(headcount.sum())
         if workers == 0:
             raise ConfidentialDataError("the tables must hold at least one worker")
-        ranks = region.rank_of_position[np.flatnonzero(headcount)]
-        spec, choice = choose(spec, region, ranks, headcount[headcount > 0], known)
-        number = spec.run.partitions or max(4, workers // WORKERS_PER_PARTITION)
-        parts = partitions(headcount, number)
-        tasks = [
-            client.submit(
-                collect,
-                spec,
-                part,
-                tables,
-                headcount[part.first : part.last],
-                directory / _REGION,
-                directory,
-                pure=False,
-            )
+        parts = partitions(headcount, spec.run.partitions or max(4, workers // WORKERS_PER_PARTITION))
+        public = directory / _REGION, directory
+        collected = [
+            client.submit(collect, spec, part, tables, headcount[part.first : part.last], *public, pure=False)
             for part in parts
         ]
-        found = _gather(tasks, "plan", progress)
-        yield client, directory, region, found, spec, choice, [task.result() for task in beside]
+        lengths = None
+        if before_drawing is not None and spec.prior.lengths_epsilon is not None:
+            found = _gather(collected, "collect", progress)  # what is wrong with the tables is found before it is paid
+            before_drawing()
+            [lengths] = _gather([client.submit(measure, spec, found, *public, pure=False)], "lengths", progress)
+            spec = with_decay(spec, lengths)
+        ranks = region.rank_of_position[np.flatnonzero(headcount)]
+        spec, choice = choose(spec, region, ranks, headcount[headcount > 0], known)
+        tasks = [client.submit(plan_partition, spec, part, *public, pure=False) for part in collected]
+        plans = _gather(tasks, "plan", progress)
+        written, found = ([task.result() for task in some] for some in (beside, collected))
+        yield _Prepared(client, directory, region, spec, choice, lengths, found, plans, written)
 
 
 @contextmanager
@@ -257,11 +290,6 @@ def _read(
         return run(_STRETCHES * max(1, sum(client.nthreads().values())), beside)
     except (ConfidentialDataError, UnknownZoneError):
         return run(1)
-
-
-def _plan(parts: Sequence[Path], settings: PlanSettings, directory: Path) -> Plan:
-    """Return the plans of collected partitions as one."""
-    return read_plans([fetch(part / PLAN, directory) for part in parts], settings)
 
 
 def _gather(tasks: Sequence[Future], stage: str, progress: Progress, *, to_the_end: bool = False) -> list[Any]:

@@ -112,10 +112,13 @@ def charge_of(spec: Spec) -> Charge:
     adjacency = Adjacency.ORIGIN_OR_SEGMENT if spec.segment_columns else Adjacency.ORIGIN
     jobs, epsilon, failure = privacy.max_jobs_per_worker, Fraction(privacy.epsilon), Fraction(delta)
     if spec.plan.noise == "gaussian":  # certified for all jobs together: one of them alone may cost more than its share
-        part = ("table, all jobs together", 1, jobs * epsilon, jobs * failure)
-    else:  # jobs at different destinations are losses of their own
-        part = ("table", jobs, epsilon, failure)
-    return charge(Kind.RELEASE, [part], adjacency=adjacency, rule=rule.value, max_jobs_per_worker=jobs)
+        parts = [("table, all jobs together", 1, jobs * epsilon, jobs * failure)]
+    elif spec.prior.lengths_epsilon is None:  # jobs at different destinations are losses of their own
+        parts = [("table", jobs, epsilon, failure)]
+    else:
+        lengths = Fraction(spec.prior.lengths_epsilon)
+        parts = [("mean lengths", jobs, lengths, Fraction(0)), ("table", jobs, epsilon - lengths, failure)]
+    return charge(Kind.RELEASE, parts, adjacency=adjacency, rule=rule.value, max_jobs_per_worker=jobs)
 
 
 def record(catalog: Catalog, registry: Path, dataset: str, name: str, asked: Charge) -> Account:

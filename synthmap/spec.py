@@ -154,10 +154,18 @@ class PriorSpec(_Section):
 
     A public table of flows may be mixed in, an earlier published release or any other: a destination with c workers in
     it takes the share ``mixing``·c/(c + ``strength``) from there, never all, so that no inhabited zone is without mass.
+
+    Destinations may have decays of their own, by class: how far the public decay expects their workers to live, between
+    ``class_edges_km``. Their ``class_scales_km`` come from public figures, such as an earlier release's manifest, or
+    with ``lengths_epsilon`` from the mean commutes of each class, measured with noise: that part of privacy.epsilon
+    buys them.
     """
 
     scale_km: float = Field(default=10.0, gt=0, allow_inf_nan=False)
     power: float = Field(default=2.5, ge=0, le=20)
+    class_edges_km: list[Annotated[float, Field(gt=0, allow_inf_nan=False)]] = Field(default=[], max_length=99)
+    class_scales_km: list[Annotated[float, Field(gt=0, allow_inf_nan=False)]] = Field(default=[], max_length=100)
+    lengths_epsilon: float | None = Field(default=None, ge=1e-3, le=10, strict=True)
     elsewhere_share: float | None = Field(default=None, ge=0, le=0.9)
     strength: float = Field(default=5.0, gt=0, allow_inf_nan=False)
     strength_inside: float = Field(default=400.0, gt=0, allow_inf_nan=False)
@@ -173,6 +181,17 @@ class PriorSpec(_Section):
         usual = {name: type(self).model_fields[name].default for name in ("mixing", "unknown")}
         if not self.public and any(getattr(self, name) != value for name, value in usual.items()):
             raise ValueError("mixing and unknown are for prior.release or [prior.table]")
+        return self
+
+    @model_validator(mode="after")
+    def _classes(self) -> Self:
+        edges, scales = self.class_edges_km, self.class_scales_km
+        if len(scales) != (len(edges) + 1 if edges else 0) or edges != sorted(set(edges)):
+            raise ValueError(
+                "class_edges_km must ascend, with one more class_scales_km than these; or neither be given"
+            )
+        if scales and self.lengths_epsilon is not None:
+            raise ValueError("class_scales_km and lengths_epsilon exclude each other")
         return self
 
     @property
@@ -226,6 +245,11 @@ class Spec(_Section):
             )
         if not (noisy or self.privacy.rule is Rule.PURE or "delta" in self.privacy.model_fields_set):
             raise ValueError('privacy.delta must be given unless privacy.rule is "pure" or plan.mechanism "histogram"')
+        lengths = self.prior.lengths_epsilon
+        if lengths is not None and lengths >= self.privacy.epsilon:
+            raise ValueError(f"prior.lengths_epsilon ({lengths:g}) must be a part of privacy.epsilon, below it")
+        if lengths is not None and gaussian:
+            raise ValueError('prior.lengths_epsilon must be left out where plan.noise is "gaussian"')
         names = self.segment_columns
         if len(set(names)) < len(names):
             raise ValueError("segments must be different columns")

@@ -68,7 +68,16 @@ def setting_of(manifest: Manifest, plan: PublishedPlan, zones: Zones, table: Pri
     mixing = 0.0 if source is None else source.mixing
     return Setting(
         tree=build_tree(zones),
-        model=PriorModel(prior.scale_km, prior.power, prior.elsewhere_share, mixing, prior.strength, table),
+        model=PriorModel(
+            prior.scale_km,
+            prior.power,
+            prior.elsewhere_share,
+            mixing,
+            prior.strength,
+            table,
+            np.array(prior.class_edges_km, np.float64),
+            np.array(prior.class_scales_km, np.float64),
+        ),
         points=unit_vectors(zones.longitude[plan.destination], zones.latitude[plan.destination]),
         destination=plan.destination,
         keep_by_prior=manifest.plan.keep == "prior",

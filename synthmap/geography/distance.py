@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from synthmap.compiled import compiled
 from synthmap.geography.sphere import EARTH_KM, unit_vectors
 
-__all__ = ["EARTH_KM", "arc_km", "great_circle_km", "unit_vectors"]
+__all__ = ["EARTH_KM", "arc_km", "great_circle_km", "straight_km", "unit_vectors"]
 
 _SHORT = 0.1  # half a chord, in Earth radii, below which six terms of the series of asin are exact to 2e-14 of it
 
@@ -25,7 +25,12 @@ def arc_km(straight_km: float) -> float:
 
 
 @compiled
+def straight_km(a: NDArray[np.float64], b: NDArray[np.float64]) -> float:
+    """Return the distance in km between two unit vectors through the Earth."""
+    return EARTH_KM * math.sqrt((a[0] - b[0]) ** 2 + (a[1] - b[1]) ** 2 + (a[2] - b[2]) ** 2)
+
+
+@compiled
 def great_circle_km(a: NDArray[np.float64], b: NDArray[np.float64]) -> float:
     """Return the distance in km between two unit vectors."""
-    chord = math.sqrt((a[0] - b[0]) ** 2 + (a[1] - b[1]) ** 2 + (a[2] - b[2]) ** 2)
-    return float(arc_km(EARTH_KM * chord))
+    return float(arc_km(straight_km(a, b)))

@@ -5,21 +5,23 @@ Nature 324, 1986), so a destination's prior over millions of zones is a few hund
 any range of ranks is two binary searches. An origin with workers in the public table is a piece of its own.
 """
 
-import math
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from synthmap.compiled import compiled
-from synthmap.geography.distance import EARTH_KM, arc_km, great_circle_km
+from synthmap.geography.decay import DECAY_UNITS, decay_units, rough_mean_km
+from synthmap.geography.distance import arc_km, great_circle_km, straight_km
 from synthmap.geography.hierarchy import ZoneTree
 
-DECAY_UNITS = 2**20
 OPENING = 0.6  # a node is one piece when its radius is at most this share of its distance
 _LARGEST_MASS = 2.0**61
 _WORTH = 0.5  # of a worker in the public table, which may be synthetic: a draw of a draw
 _ALONG = 0.5  # share of a node's squared spread along the way to the destination
+
+
+NO_CLASSES = np.empty(0)
 
 
 class PriorTable(NamedTuple):
@@ -50,6 +52,10 @@ class PriorModel(NamedTuple):
     mixing, strength : float
         A destination with c workers in the table takes the share mixing·c/(c + strength) of its prior from there.
     table : PriorTable
+    edges_km : ndarray of float64, shape (classes − 1,) or (0,)
+        Ascending; a destination's class is the number of them that are at most its `rough_mean_km` by `scale_km`.
+    scales_km : ndarray of float64, shape (classes,) or (0,)
+        Of the decay, by class of destination, instead of `scale_km`; empty: that for all.
     """
 
     scale_km: float
@@ -58,6 +64,8 @@ class PriorModel(NamedTuple):
     mixing: float
     strength: float
     table: PriorTable
+    edges_km: NDArray[np.float64] = NO_CLASSES
+    scales_km: NDArray[np.float64] = NO_CLASSES
 
 
 class Prior(NamedTuple):
@@ -89,27 +97,28 @@ NO_TABLE = PriorTable(np.empty(0, np.int64), np.empty(0, np.int32), np.empty(0, 
 
 
 @compiled
-def straight_km(a: NDArray[np.float64], b: NDArray[np.float64]) -> float:
-    """Return the distance in km between two unit vectors through the Earth."""
-    return EARTH_KM * math.sqrt((a[0] - b[0]) ** 2 + (a[1] - b[1]) ** 2 + (a[2] - b[2]) ** 2)
+def class_at(tree: ZoneTree, model: PriorModel, point: NDArray[np.float64]) -> int:
+    """Return the class of a destination at the unit vector `point`; 0 where there is only one."""
+    if model.edges_km.size == 0:
+        return 0
+    return int(np.searchsorted(model.edges_km, rough_mean_km(tree, model.scale_km, model.power, point), side="right"))
 
 
 @compiled
-def inverse_power(base: float, power: float) -> float:
-    """Return base^−power; where 2·power is whole by products and a root, in a fraction of the time."""
-    twice = 2.0 * power
-    if twice != math.floor(twice):
-        return float(base**-power)
-    found = math.sqrt(base) if twice % 2.0 else 1.0
-    for _ in range(int(power)):
-        found *= base
-    return 1.0 / found
+def scale_at(tree: ZoneTree, model: PriorModel, point: NDArray[np.float64]) -> float:
+    """Return the scale of the decay, in km, seen from the unit vector `point`."""
+    if model.scales_km.size == 0:
+        return model.scale_km
+    return float(model.scales_km[class_at(tree, model, point)])
 
 
 @compiled
-def decay_units(distance_km: float, scale_km: float, power: float, units: int) -> int:
-    """Return units·(1 + distance/scale)^−power, rounded down, at least 1."""
-    return max(1, int(units * inverse_power(1.0 + distance_km / scale_km, power)))
+def scales_at(tree: ZoneTree, model: PriorModel, points: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return `scale_at` for many destinations, shape (D,)."""
+    out = np.empty(len(points))
+    for d in range(len(points)):
+        out[d] = scale_at(tree, model, points[d])
+    return out
 
 
 @compiled
@@ -195,6 +204,7 @@ def prior_from(tree: ZoneTree, model: PriorModel, point: NDArray[np.float64], de
     workers = table_workers(model, destination)
     share = table_share(model, destination)
     units = _units(tree, model, share)
+    scale_km = scale_at(tree, model, point)
     capacity = 2048
     nodes, straight = np.empty(capacity, np.int64), np.empty(capacity)
     found = _pieces(tree, point, nodes, straight)
@@ -216,7 +226,7 @@ def prior_from(tree: ZoneTree, model: PriorModel, point: NDArray[np.float64], de
     for i in range(found):
         node = nodes[i]
         distance = arc_km(straight[i])
-        here = decay_units(distance, model.scale_km, model.power, units)
+        here = decay_units(distance, scale_km, model.power, units)
         stop = np.int64(tree.stop[node])
         while low < stop:
             single = row < last and table.origin[row] == low  # a zone of the table is a piece of its own

@@ -5,6 +5,7 @@ Planning spends nothing: it reads headcounts, zones, the prior and the spec, nev
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields
+from fractions import Fraction
 from typing import Self
 
 import numpy as np
@@ -15,6 +16,7 @@ from synthmap.errors import ConfigurationError
 from synthmap.geography.coarsening import has_own_cell
 from synthmap.geography.prior import PriorModel, PriorTable
 from synthmap.geography.region import Region
+from synthmap.privacy.composition import round_up
 from synthmap.privacy.rule import Rule
 from synthmap.spec import Spec
 
@@ -26,7 +28,7 @@ class PlanSettings:
     Attributes
     ----------
     epsilon, delta : float
-        For one job at one destination.
+        For one job at one destination, what measured lengths take left out.
     rule : Rule
         The certificate.
     cells : int
@@ -41,6 +43,8 @@ class PlanSettings:
         Segments synthesised, at least 1.
     scale_km, power, elsewhere_share, strength : float
         Of the prior, see `synthmap.spec.PriorSpec`.
+    edges_km, scales_km : tuple of float
+        Decay by class of destination, see `synthmap.geography.prior.PriorModel`.
     mixing : float
         Largest share of a public table in the prior; 0 without one.
     either : bool
@@ -76,6 +80,8 @@ class PlanSettings:
     strength_inside: float = 400.0
     gaussian: bool = False
     jobs: int = 1
+    edges_km: tuple[float, ...] = ()
+    scales_km: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -100,6 +106,8 @@ class Plan(ABC):
         How much of what is published is prior, not data, in [0, 1].
     prior_strength : ndarray of float64
         How many workers the prior is worth: more than `PlanSettings.strength` where a public table is part of it.
+    scale_km : ndarray of float64
+        Of the decay in the prior.
     """
 
     destination: NDArray[np.int32]
@@ -113,6 +121,7 @@ class Plan(ABC):
     predicted_km: NDArray[np.float64]
     prior_share: NDArray[np.float64]
     prior_strength: NDArray[np.float64]
+    scale_km: NDArray[np.float64]
 
     def __len__(self) -> int:
         return self.destination.size
@@ -169,7 +178,7 @@ def settings_of(spec: Spec, region: Region) -> PlanSettings:
         _refuse_one_cell(spec, region, finest)
     keep = spec.plan.keep_floor if spec.plan.keep == "prior" else spec.plan.keep
     return PlanSettings(
-        epsilon=spec.privacy.epsilon,
+        epsilon=table_epsilon(spec),
         delta=spec.privacy.delta,
         rule=spec.privacy.rule,
         cells=0 if spec.plan.cells == "auto" else spec.plan.cells,
@@ -188,7 +197,15 @@ def settings_of(spec: Spec, region: Region) -> PlanSettings:
         strength_inside=spec.prior.strength_inside,
         gaussian=spec.plan.noise == "gaussian",
         jobs=spec.privacy.max_jobs_per_worker,
+        edges_km=tuple(spec.prior.class_edges_km),
+        scales_km=tuple(spec.prior.class_scales_km),
     )
+
+
+def table_epsilon(spec: Spec) -> float:
+    """Return the ε of one job that is left for the table, rounded down, after that of measured lengths."""
+    whole, lengths = spec.privacy.epsilon, spec.prior.lengths_epsilon
+    return whole if lengths is None else -round_up(Fraction(lengths) - Fraction(whole))
 
 
 def _refuse_one_cell(spec: Spec, region: Region, finest: int) -> None:
@@ -212,5 +229,12 @@ def _refuse_one_cell(spec: Spec, region: Region, finest: int) -> None:
 def model_of(settings: PlanSettings, table: PriorTable) -> PriorModel:
     """Return the prior that `settings` and a public table make."""
     return PriorModel(
-        settings.scale_km, settings.power, settings.elsewhere_share, settings.mixing, settings.strength, table
+        settings.scale_km,
+        settings.power,
+        settings.elsewhere_share,
+        settings.mixing,
+        settings.strength,
+        table,
+        np.array(settings.edges_km, np.float64),
+        np.array(settings.scales_km, np.float64),
     )

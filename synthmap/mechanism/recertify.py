@@ -9,10 +9,13 @@ import pyarrow.parquet as pq
 
 from synthmap.errors import PrivacyParameterError, ReleaseCorruptError
 from synthmap.kernels.bounded import KEEP_UNITS
+from synthmap.kernels.lengths import PARTS
+from synthmap.kernels.noise import NOISE_UNITS
 from synthmap.privacy.certificate import certified, kept_cells
 from synthmap.privacy.epsilon import ratio_minus_one
 from synthmap.privacy.gaussian import gaussian_delta
 from synthmap.privacy.histogram import histogram_epsilon
+from synthmap.privacy.lengths import least_lengths_units
 from synthmap.release.manifest import Manifest, read_manifest
 
 _SLACK = 1.0 + 1e-6  # lgamma may differ in its last digits between machines
@@ -27,15 +30,30 @@ def recertify(release: Path) -> int:
     Raises
     ------
     ReleaseCorruptError
-        If the noise of a destination does not meet the ε and δ that the plan states for it.
+        If the noise of a destination does not meet the ε and δ that the plan states for it, or that of measured
+        lengths not the manifest's.
     """
     manifest = read_manifest(release)
+    _recertify_lengths(manifest)
     plan = pq.read_table(release / "plan.parquet")
     if manifest.plan.mechanism == "dirichlet":
         return _each(plan, manifest, _DIRICHLET, _resampling)
     if manifest.plan.noise_law == "gaussian":
         return _each(plan, manifest, _GAUSSIAN, _gaussian_counts)
     return _each(plan, manifest, _HISTOGRAM, _noisy_counts)
+
+
+def _recertify_lengths(manifest: Manifest) -> None:
+    """Raise unless the noise of measured lengths, if any, meets the ε that is told of it."""
+    lengths = manifest.prior.lengths
+    try:
+        holds = lengths is None or least_lengths_units(lengths.epsilon, PARTS) <= lengths.noise_units < NOISE_UNITS // 2
+    except PrivacyParameterError:
+        holds = False
+    if not holds:
+        raise ReleaseCorruptError(
+            f"release {manifest.release}: the noise of measured lengths must meet the ε that the manifest states"
+        )
 
 
 def _each(

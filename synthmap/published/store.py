@@ -98,13 +98,15 @@ class OpenedRelease:
     def plan(self) -> pl.LazyFrame:
         """plan.parquet, not yet read: one row a destination, in the order of ids.
 
-        Releases made before plans had a column ``prior_strength`` get the manifest's: that of a prior without a table.
+        Releases made before plans had columns ``prior_strength`` and ``scale_km`` get the manifest's: those of a prior
+        without a table or classes.
         Columns that only another mechanism has are null.
         """
         found = pl.scan_parquet(self.file("plan.parquet"), glob=False)
         with unharmed(self.id):
             known = found.collect_schema().names()
         usual = {"prior_strength": pl.lit(self.manifest.prior.strength), "finest": pl.lit(-1, pl.Int64)}
+        usual |= {"scale_km": pl.lit(self.manifest.prior.scale_km)}
         usual |= {name: pl.lit(None, kind) for name, kind in _OF_ONE_MECHANISM.items()}
         return found.with_columns(**{name: value for name, value in usual.items() if name not in known})
 

@@ -36,7 +36,7 @@ from synthmap.release.statement_facts import MOSTLY, mostly_prior_below
 _PLAN = [
     "destination", "headcount", "synthetic_size", "cells", "alpha_numerator", "alpha_denominator", "keep_units",
     "noise_units", "gaussian_units", "share_variance", "common_part",
-    "prior_share", "prior_strength", "predicted_km", "epsilon", "delta",
+    "prior_share", "prior_strength", "scale_km", "predicted_km", "epsilon", "delta",
 ]  # fmt: skip
 _KEEP_UNITS = 65_536
 _kept = Memory(2**20)
@@ -193,7 +193,8 @@ def _bands(opened: OpenedRelease, plan: _Plan, sample: Sample) -> list[DistanceB
         return []
     ids = plan.frame["destination"][sample.rows]
     at = opened.places.ids.search_sorted(ids).to_numpy().astype(np.int64)
-    expected = prior_by_band(opened.places, opened.manifest.prior, at)
+    scale_km = plan.frame["scale_km"].to_numpy()[sample.rows]
+    expected = prior_by_band(opened.places, opened.manifest.prior, at, scale_km)
     drawn = drawn_by_band(opened, ids, at)
     total = max(1.0, sample.workers.sum())
     prior_share = plan.prior_share[sample.rows]

@@ -57,17 +57,20 @@ def sample_destinations(size: NDArray[np.int64], zones: int) -> Sample:
     return Sample(rows, times * step)
 
 
-def prior_by_band(places: Places, prior: PriorSummary, at: NDArray[np.int64]) -> NDArray[np.float64]:
+def prior_by_band(
+    places: Places, prior: PriorSummary, at: NDArray[np.int64], scale_km: NDArray[np.float64]
+) -> NDArray[np.float64]:
     """Return the prior's share of each band seen from the zones at rows `at`, shape (destinations, BANDS + 1).
 
-    Distances are exact here; the mechanism takes them as equal over far groups of zones, so shares differ slightly.
+    `scale_km` is that of each destination's decay, as its plan tells. Distances are exact here; the mechanism takes
+    them as equal over far groups of zones, so shares differ slightly.
     """
     weight = places.table["weight"].to_numpy().astype(float)
     points = unit_vectors(places.longitude, places.latitude)
     out = np.zeros((at.size, BANDS + 1))
     for i, row in enumerate(at):
         km = arc_km(points, points[row])
-        out[i, :BANDS] = np.bincount(_band(km), weight * (1.0 + km / prior.scale_km) ** -prior.power, BANDS)
+        out[i, :BANDS] = np.bincount(_band(km), weight * (1.0 + km / scale_km[i]) ** -prior.power, BANDS)
     total = out.sum(axis=1, keepdims=True)
     out *= (1.0 - prior.elsewhere_share) / np.where(total > 0, total, 1.0)
     out[:, ELSEWHERE_BAND] = prior.elsewhere_share

@@ -33,7 +33,8 @@ class Steps(_Part):
     """What each step of the mechanism takes, for one job, at the destination where it takes most.
 
     They need not be of the same destination, so they need not add up to the total. Dropping never fails: all of δ
-    belongs to resampling. Noisy counts of cells and of groups of cells are the steps of the histogram.
+    belongs to resampling. Noisy counts of cells and of groups of cells are the steps of the histogram. Lengths are
+    measured before a table is planned; every destination pays for them.
     """
 
     resampling_epsilon: float = 0.0
@@ -43,6 +44,7 @@ class Steps(_Part):
     cells_epsilon: float = 0.0
     cells_delta: float = 0.0
     groups_epsilon: float = 0.0
+    lengths_epsilon: float = 0.0
 
 
 class Privacy(_Part):
@@ -149,8 +151,27 @@ class PriorSource(_Part):
     statement: str
 
 
+class LengthsSummary(_Part):
+    """Commute lengths as they were measured, by class of destination; ε is for one job, all classes together.
+
+    `noisy_sums` are sums of lengths in thousandths of `cap_km`, the longest that counts, with two-sided geometric noise
+    of `noise_units` in 1/2^32; `mean_km` is what the decay was fitted to: those means, weighed against the public ones.
+    """
+
+    epsilon: float
+    cap_km: float
+    noise_units: int
+    workers: list[int]
+    noisy_sums: list[int]
+    mean_km: list[float]
+
+
 class PriorSummary(_Part):
-    """The public prior and where it comes from."""
+    """The public prior and where it comes from.
+
+    With `class_scales_km` the decay has a scale of its own for each class of destinations, instead of `scale_km`: what
+    that expects of their commutes, between `class_edges_km`, tells the class.
+    """
 
     formula: str
     weight: str
@@ -160,6 +181,9 @@ class PriorSummary(_Part):
     strength: float
     strength_inside: float | None = None
     source: PriorSource | None = None
+    class_edges_km: list[float] = []
+    class_scales_km: list[float] = []
+    lengths: LengthsSummary | None = None
 
 
 class ZonesSummary(_Part):

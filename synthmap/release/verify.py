@@ -5,6 +5,7 @@ import os
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 
 from synthmap.errors import ReleaseCorruptError
 from synthmap.geography.zones import ELSEWHERE
-from synthmap.privacy.composition import jobs, table_pdp_delta
+from synthmap.privacy.composition import jobs, round_up, table_pdp_delta
 from synthmap.privacy.gaussian import gaussian_delta
 from synthmap.release.manifest import MANIFEST, FileRecord, Manifest, read_manifest
 from synthmap.release.statement_files import check_statement
@@ -196,6 +197,9 @@ def _check_promise(manifest: Manifest, plan: pa.Table) -> None:
     privacy = manifest.privacy
     deltas = plan["delta"].to_numpy()
     epsilon, delta = float(plan["epsilon"].to_numpy().max()), float(deltas.max())
+    if manifest.prior.lengths is not None:
+        need(privacy.steps.lengths_epsilon == manifest.prior.lengths.epsilon, "steps must tell the ε of lengths")
+        epsilon = round_up(Fraction(epsilon) + Fraction(manifest.prior.lengths.epsilon))
     stated = privacy.certified_per_job
     need(stated.epsilon >= epsilon and stated.delta >= delta, "certified_per_job must cover every destination's plan")
     if manifest.plan.noise_law == "gaussian":

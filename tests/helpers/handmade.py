@@ -126,7 +126,7 @@ def open_world(
         created="2026-01-02T03:04:05+00:00",
         privacy=Privacy.model_construct(dp=Loss(epsilon=4.0, delta=1e-6)),
         plan=PlanSummary.model_construct(mechanism="dirichlet", interval=None),
-        prior=PriorSummary.model_construct(strength=20.0, source=None),
+        prior=PriorSummary.model_construct(scale_km=10.0, strength=20.0, source=None),
         software=Software(synthmap="0", source="0", python="3", packages={}),
         files=files,
     )

@@ -3,13 +3,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from synthmap.geography.decay import inverse_power
 from synthmap.geography.distance import great_circle_km
 from synthmap.geography.prior import (
     NO_TABLE,
     PriorModel,
     PriorTable,
     elsewhere_share_of,
-    inverse_power,
     mass_below,
     prior_from,
     rank_at,

@@ -49,7 +49,7 @@ def test_the_prior_of_each_band_is_that_of_the_mechanism():
     columns = {"weight": zones.weight, "longitude": zones.longitude, "latitude": zones.latitude}
     places = Places(pl.DataFrame({"id": zones.ids.to_pylist(), **columns}), (), None)
     summary = PriorSummary(formula="", weight="", scale_km=7.0, power=2.0, elsewhere_share=0.2, strength=20.0)
-    found = prior_by_band(places, summary, np.array([0]))[0]
+    found = prior_by_band(places, summary, np.array([0]), np.array([7.0]))[0]
     assert found.sum() == pytest.approx(1)
     assert found == pytest.approx(wanted, abs=0.01)
     assert (found > 0.01).sum() >= 4  # the comparison has something to compare

@@ -1,0 +1,283 @@
+"""Mean commute lengths, measured with noise, and the decay of the prior that has them.
+
+Gravity models are calibrated to mean trip lengths (Hyman, Environment and Planning 1, 1969). Here destinations form
+classes by how far the public decay expects their workers to live; each class gets the scale at which its prior has the
+mean that was measured. A worker is of one destination, so of one class: all classes together cost what one does.
+"""
+
+from dataclasses import dataclass
+from functools import partial
+from math import exp, log, sqrt
+
+import numpy as np
+from numpy.typing import NDArray
+
+from synthmap.compiled import compiled
+from synthmap.geography.decay import rough_mean_km
+from synthmap.geography.hierarchy import ZoneTree
+from synthmap.geography.prior import NO_TABLE, PriorModel, class_at, prior_from
+from synthmap.geography.region import Region
+from synthmap.kernels.lengths import PARTS, noise_of_sums
+from synthmap.kernels.stream import Stream, draw_all
+from synthmap.privacy.lengths import least_lengths_units
+from synthmap.spec import Spec
+
+MOST_CLASSES = 8
+_CAP = 5.0  # times the public mean length: longer commutes count as this long, so that noise stays small
+_SAMPLE = 1_000  # destinations whose public lengths set the edges of classes, taken by headcount
+_EACH = 64  # destinations of a class that its scale is fitted on
+_PRECISION = 0.025  # largest noise of a class's mean, as a share of it, with which there is more than one class
+_TRUST = 0.25  # how far public means are from true ones, as a share of them, where nothing was measured
+_FARTHEST_SCALE = 50.0  # times the public scale, or part of it, that a fitted one may be
+_HALVINGS = 12  # of the range of a scale's logarithm: to a fifth of a percent
+_STREAM = 2**64 - 1  # the last number of a stream; no destination has it
+
+
+@dataclass(frozen=True)
+class LengthClasses:
+    """Classes of destinations and what is expected of them; arrays of one entry a class but for edges. Public.
+
+    Attributes
+    ----------
+    cap_km : float
+        Longer commutes count as this long.
+    units : int
+        Noise of each sum, in 1/2^32.
+    edges_km : ndarray of float64
+        See `PriorModel`.
+    workers : ndarray of int64
+        Public headcounts.
+    public_km : ndarray of float64
+        Mean length, cut off at the cap, by the public decay.
+    sample : list of ndarray of int64
+        Rows of destinations, each as often as is in proportion to its headcount.
+    """
+
+    cap_km: float
+    units: int
+    edges_km: NDArray[np.float64]
+    workers: NDArray[np.int64]
+    public_km: NDArray[np.float64]
+    sample: list[NDArray[np.int64]]
+
+
+@dataclass(frozen=True)
+class MeasuredLengths:
+    """Noisy sums of commute lengths by class of destination, and the decay fitted to them; publishable.
+
+    Attributes
+    ----------
+    epsilon : float
+        Of one job, all classes together.
+    cap_km : float
+    units : int
+        Noise of each sum, in 1/2^32.
+    edges_km : list of float
+    workers : list of int
+        Public headcounts by class.
+    noisy : list of int
+        Sum of lengths by class, in thousandths of the cap, with noise.
+    mean_km : list of float
+        Mean length by class that the decay is fitted to, cut off at the cap.
+    scales_km : list of float
+        The fitted scales.
+    """
+
+    epsilon: float
+    cap_km: float
+    units: int
+    edges_km: list[float]
+    workers: list[int]
+    noisy: list[int]
+    mean_km: list[float]
+    scales_km: list[float]
+
+
+def public_decay(spec: Spec) -> PriorModel:
+    """Return the decay that `spec` names for all destinations alike, without a public table."""
+    return PriorModel(spec.prior.scale_km, spec.prior.power, spec.elsewhere_share, 0.0, spec.prior.strength, NO_TABLE)
+
+
+def length_cap_km(region: Region, model: PriorModel) -> float:
+    """Return where lengths are cut off. From zones, weights and the public decay alone."""
+    cumulative = region.tree.cumulative
+    steps = (np.arange(_SAMPLE) + 0.5) * (float(cumulative[-1]) / _SAMPLE)
+    homes = np.searchsorted(cumulative[1:], steps, side="right").astype(np.int32)
+    public = _capped_km(region.tree, model, region.points(homes), np.inf)
+    return max(1.0, _CAP * float(public.mean()))
+
+
+def length_classes(
+    region: Region,
+    model: PriorModel,
+    destination: NDArray[np.int32],
+    headcount: NDArray[np.int64],
+    epsilon: float,
+    cap_km: float,
+) -> tuple[LengthClasses, NDArray[np.int64]]:
+    """Return classes of about equally many workers, and the class of each destination. From public data alone.
+
+    There are so many that the noise of none is more than a fortieth of its mean, one at least and eight at most.
+
+    Parameters
+    ----------
+    model : PriorModel
+        The public decay, without a table.
+    destination : ndarray of int32, shape (D,)
+        Ranks.
+    headcount : ndarray of int64, shape (D,)
+        Public.
+    epsilon : float
+        Natural-log ε of one job.
+    cap_km : float
+        See `length_cap_km`.
+
+    Raises
+    ------
+    PrivacyParameterError
+        If ε is out of range.
+    """
+    units = least_lengths_units(epsilon, PARTS)
+    points = region.points(destination)
+    taken = _by_headcount(np.arange(destination.size), headcount, _SAMPLE)
+    typical = float(_capped_km(region.tree, model, points[taken], cap_km).mean())
+    share = _noise_km(units, cap_km) / (_PRECISION * typical * float(headcount.sum()))
+    classes = int(min(MOST_CLASSES, max(1.0, 1.0 / share)))
+    rough = np.sort(_rough_km(region.tree, model, points[taken]))
+    edges = np.unique(rough[np.arange(1, classes) * rough.size // classes])
+    edges = edges[edges > rough[0]]
+    of = _classes(region.tree, model._replace(edges_km=edges), points)
+    workers = np.bincount(of, headcount, edges.size + 1).astype(np.int64)
+    sample = [_by_headcount(np.flatnonzero(of == one), headcount, _EACH) for one in range(edges.size + 1)]
+    means = [float(_capped_km(region.tree, model, points[rows], cap_km).mean()) for rows in sample]
+    return LengthClasses(cap_km, units, edges, workers, np.array(means), sample), of
+
+
+def noisy_sums(
+    classes: LengthClasses,
+    of: NDArray[np.int64],
+    lengths: NDArray[np.int64],
+    elsewhere: NDArray[np.int64],
+    stream: Stream,
+) -> NDArray[np.int64]:
+    """Return the sum of lengths of each class, in thousandths of the cap, with noise.
+
+    **Guarantee** (adjacency: one worker of one destination has another origin): ε-DP of all sums together, by
+    `lengths_epsilon` of the units. Proof: privacy/proofs/lengths.md. Who lives elsewhere counts as the public mean.
+
+    Parameters
+    ----------
+    classes : LengthClasses
+        Public.
+    of : ndarray of int64, shape (D,)
+        Class of each destination. Public.
+    lengths, elsewhere : ndarray of int64, shape (D,)
+        See `synthmap.kernels.lengths.lengths_of`. Confidential.
+    stream : Stream
+        `secure_stream()` for a release.
+    """
+    typical = np.minimum(PARTS, np.floor(classes.public_km / classes.cap_km * PARTS + 0.5)).astype(np.int64)
+    sums = np.zeros(classes.workers.size, np.int64)
+    np.add.at(sums, of, lengths + elsewhere * typical[of])
+    noise = np.empty(sums.size, np.int64)
+    numbers = np.array([_STREAM - one for one in range(sums.size)], np.uint64)
+    budget = np.full(sums.size, 2 * PARTS)
+
+    draw_all(stream, numbers, budget, partial(noise_of_sums, classes.units), noise)
+    return sums + noise
+
+
+def fit_decay(
+    region: Region,
+    model: PriorModel,
+    destination: NDArray[np.int32],
+    classes: LengthClasses,
+    noisy: NDArray[np.int64],
+    epsilon: float,
+) -> MeasuredLengths:
+    """Return the decay by class whose prior has the measured mean lengths. From what is public by now.
+
+    A mean is weighed against the public one, by its noise and by how far public means usually are from true ones, so
+    that few workers move little.
+    """
+    measured = noisy / PARTS * classes.cap_km / classes.workers
+    away = model.elsewhere_share  # they count as the public mean
+    inside = (measured - away * classes.public_km) / (1.0 - away)
+    noise = _noise_km(classes.units, classes.cap_km) / classes.workers / (1.0 - away)
+    trust = (_TRUST * classes.public_km) ** 2 / ((_TRUST * classes.public_km) ** 2 + noise**2)
+    mean = np.clip(classes.public_km + trust * (inside - classes.public_km), 0.0, classes.cap_km)
+    points = region.points(destination)
+
+    scales = [
+        _scale_km(region.tree, model, points[rows], classes.cap_km, one)
+        for rows, one in zip(classes.sample, mean.tolist(), strict=True)
+    ]
+    return MeasuredLengths(
+        epsilon=epsilon,
+        cap_km=classes.cap_km,
+        units=classes.units,
+        edges_km=classes.edges_km.tolist(),
+        workers=classes.workers.tolist(),
+        noisy=noisy.tolist(),
+        mean_km=mean.tolist(),
+        scales_km=scales,
+    )
+
+
+def with_decay(spec: Spec, measured: MeasuredLengths) -> Spec:
+    """Return `spec` with the decay by class that was fitted."""
+    update = {"class_edges_km": measured.edges_km, "class_scales_km": measured.scales_km}
+    return spec.model_copy(update={"prior": spec.prior.model_copy(update=update)})
+
+
+def _scale_km(tree: ZoneTree, model: PriorModel, points: NDArray[np.float64], cap: float, mean: float) -> float:
+    """Return the scale at which the priors seen from some points have a mean length, or the end of the range."""
+    low, high = log(model.scale_km / _FARTHEST_SCALE), log(model.scale_km * _FARTHEST_SCALE)
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        shorter = _capped_km(tree, model._replace(scale_km=exp(middle)), points, cap).mean() < mean
+        low, high = (middle, high) if shorter else (low, middle)
+    return exp((low + high) / 2)
+
+
+def _noise_km(units: int, cap: float) -> float:
+    """Return the standard deviation of the noise of a sum, in km."""
+    ratio = units / (2**32 - units)
+    return sqrt(2.0 * ratio) / (1.0 - ratio) / PARTS * cap
+
+
+def _by_headcount(rows: NDArray[np.int64], headcount: NDArray[np.int64], number: int) -> NDArray[np.int64]:
+    """Return `number` of `rows`, at even steps of their workers: large ones several times."""
+    reached = np.cumsum(headcount[rows])
+    steps = (np.arange(number) + 0.5) * (float(reached[-1]) / number)
+    return np.asarray(rows[np.searchsorted(reached, steps, side="right")])
+
+
+@compiled
+def _capped_km(tree: ZoneTree, model: PriorModel, points: NDArray[np.float64], cap: float) -> NDArray[np.float64]:
+    """Return the mean distance, cut off at `cap`, to an origin drawn from the prior seen from each point."""
+    out = np.empty(len(points))
+    for d in range(len(points)):
+        prior = prior_from(tree, model, points[d], 0)
+        total = 0.0
+        for piece in range(prior.decay.size):
+            mass, moment = prior.mass[piece + 1] - prior.mass[piece], prior.moment[piece + 1] - prior.moment[piece]
+            total += min(moment, cap * mass)
+        out[d] = total / prior.mass[prior.decay.size]
+    return out
+
+
+@compiled
+def _rough_km(tree: ZoneTree, model: PriorModel, points: NDArray[np.float64]) -> NDArray[np.float64]:
+    out = np.empty(len(points))
+    for d in range(len(points)):
+        out[d] = rough_mean_km(tree, model.scale_km, model.power, points[d])
+    return out
+
+
+@compiled
+def _classes(tree: ZoneTree, model: PriorModel, points: NDArray[np.float64]) -> NDArray[np.int64]:
+    out = np.empty(len(points), np.int64)
+    for d in range(len(points)):
+        out[d] = class_at(tree, model, points[d])
+    return out
