@@ -84,6 +84,7 @@ from tests.benchmarks.worlds import World
 
 Method = Callable[[World, float, float, np.random.Generator, Path], ODTable]
 EPSILONS = (1.0, 2.0, 4.0, 8.6)
+LENGTHS = 0.02  # of ε, where mean lengths are measured
 
 
 def histogram(world: World, epsilon: float, delta: float, rng: np.random.Generator, place: Path) -> ODTable:
@@ -94,13 +95,22 @@ def histogram_agreement(world: World, epsilon: float, delta: float, rng: np.rand
     return _histogram(world, epsilon, delta, place, "agreement")
 
 
-def _histogram(world: World, epsilon: float, delta: float, place: Path, reading: str) -> ODTable:
+def histogram_lengths(world: World, epsilon: float, delta: float, rng: np.random.Generator, place: Path) -> ODTable:
+    return _histogram(world, epsilon, delta, place, "means", LENGTHS)
+
+
+def _histogram(world: World, epsilon: float, delta: float, place: Path, reading: str, lengths: float = 0.0) -> ODTable:
     finest = None if world.level == "zone" else world.level
-    return world.released(place, epsilon=epsilon, delta=delta, mechanism="histogram", finest=finest, reading=reading)
+    named = {"mechanism": "histogram", "finest": finest, "reading": reading}
+    return world.released(place, lengths=lengths, epsilon=epsilon, delta=delta, **named)
 
 
 def synthmap_auto(world: World, epsilon: float, delta: float, rng: np.random.Generator, place: Path) -> ODTable:
     return world.released(place, epsilon=epsilon, delta=delta)
+
+
+def synthmap_lengths(world: World, epsilon: float, delta: float, rng: np.random.Generator, place: Path) -> ODTable:
+    return world.released(place, lengths=LENGTHS, epsilon=epsilon, delta=delta)
 
 
 def tract_cells(world: World, epsilon: float, delta: float, rng: np.random.Generator, place: Path) -> ODTable:
@@ -149,7 +159,9 @@ def no_privacy(world: World, epsilon: float, delta: float, rng: np.random.Genera
 
 METHODS: dict[str, Method] = {
     "synthmap, planned": synthmap_auto,
+    "synthmap, planned, lengths measured": synthmap_lengths,
     "synthmap histogram, means": histogram,
+    "synthmap histogram, lengths measured": histogram_lengths,
     "synthmap histogram, likeliest": histogram_agreement,
     "synthmap, tract cells, one alpha": tract_cells,
     "ICDE 2008, a cell for every area": icde_2008,
@@ -225,7 +237,7 @@ def _plot(found: list[dict[str, object]], world: World, path: Path) -> None:
     axes = figure.subplots(1, 2)
     titles = "error of a destination's average commute, km", "common part of commuters, area to area"
     shades = colormaps["tab20"].colors
-    looks = {name: (shades[2 * i % 20 + i // 10], "osD^vP*X<>hd8pH"[i]) for i, name in enumerate(METHODS)}
+    looks = {name: (shades[2 * i % 20 + i // 10], "osD^vP*X<>hd8pH12"[i]) for i, name in enumerate(METHODS)}
     for axis, label, at in zip(axes, titles, (0, 2), strict=True):
         for method in dict.fromkeys(row["method"] for row in found):
             rows = [row for row in found if row["method"] == method]

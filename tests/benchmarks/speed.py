@@ -25,6 +25,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -236,13 +237,26 @@ def growth(directory: Path) -> None:
 
 
 def workers(directory: Path) -> None:
-    """Release a region of 5 million workers with one Dask worker and with two."""
+    """Release a region of 5 million workers with one Dask worker, with two, and twice at once with one each.
+
+    The last tells what a second core of this machine adds where nothing is divided or waited for: in turns with the
+    others, as neighbours on the same machine come and go.
+    """
     spec = sampled(directory / "workers", 5_000_000, 250_000, 50_000)
-    found = {}
-    for number in (1, 2):
-        with warm(spec, number) as run:
-            found[number] = statistics.median(run() for _ in range(3))
-    print(f"workers: one {found[1]:.1f} s, two {found[2]:.1f} s: {found[1] / found[2]:.2f} times")
+    with warm(spec, 1) as one, warm(spec, 1) as other, warm(spec, 2) as two, ThreadPoolExecutor(2) as pool:
+
+        def both() -> float:
+            began = time.perf_counter()
+            list(pool.map(lambda run: run(), (one, other)))
+            return time.perf_counter() - began
+
+        rows = [(one(), two(), both()) for _ in range(RUNS)]
+    ratios = [(alone / divided, 2 * alone / twice) for alone, divided, twice in rows]
+    one_s, two_s, both_s = (statistics.median(column) for column in zip(*rows, strict=True))
+    reached, most = (statistics.median(column) for column in zip(*ratios, strict=True))
+    low, high = min(ratio for ratio, _ in ratios), max(ratio for ratio, _ in ratios)
+    print(f"workers: one {one_s:.1f} s, two {two_s:.1f} s: {reached:.2f} times ({low:.2f} to {high:.2f})")
+    print(f"workers: two releases at once {both_s:.1f} s: the machine itself does {most:.2f} times as much")
 
 
 def _sized(directory: Path, size: list[str]) -> None:

@@ -51,16 +51,28 @@ probabilistic promise at cell level; so it is not done.
 import argparse
 import tempfile
 from dataclasses import astuple
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from synthmap.analysis.table import ODTable
+from synthmap.geography.prior import finest_level
 from synthmap.geography.region import Region, make_region
+from synthmap.kernels.lengths import lengths_of
 from synthmap.kernels.stream import seeded_stream
 from synthmap.mechanism.dirichlet import synthesize
 from synthmap.mechanism.dirichlet_plan import LADDER, DirichletPlan, plan_destinations
+from synthmap.mechanism.lengths import (
+    MeasuredLengths,
+    fit_decay,
+    length_cap_km,
+    length_classes,
+    noisy_sums,
+    public_decay,
+    with_decay,
+)
 from synthmap.mechanism.plan import PlanSettings, settings_of
 from synthmap.mechanism.table import Counts
 from synthmap.published.expected import expected_mae_km
@@ -83,26 +95,41 @@ class Bench:
         self.headcount = np.add.reduceat(self.count, self.first[:-1])
         self.counts = Counts(self.first, self.origin.astype(np.int32), self.count[:, None])
 
-    def settings(self, epsilon: float, **plan: Any) -> PlanSettings:
+    def settings(self, epsilon: float, lengths: float = 0.0, seed: int = 0, **plan: Any) -> PlanSettings:
+        """Return the settings of a release; `lengths` of its ε measure commutes, with the noise of a seed."""
         spec = self.world.spec
         privacy = spec.privacy.model_copy(update={"epsilon": epsilon, "delta": self.delta})
         changed = spec.model_copy(update={"privacy": privacy, "plan": spec.plan.model_copy(update=plan)})
+        if lengths:
+            prior = spec.prior.model_copy(update={"lengths_epsilon": lengths})
+            changed = with_decay(changed.model_copy(update={"prior": prior}), self.measured(lengths, seed))
         return settings_of(changed, self.region)
+
+    @cache  # noqa: B019 – one bench a world
+    def measured(self, lengths: float, seed: int) -> MeasuredLengths:
+        """Return the decay fitted to commutes that are measured with the noise of a seed."""
+        region, decay, destination = self.region, public_decay(self.world.spec), self.world.destinations
+        cap_km = length_cap_km(region, decay)
+        classes, of = length_classes(region, decay, destination, self.headcount, lengths, cap_km)
+        places, counts = region.tree.level_centre[finest_level(region.tree)], self.counts
+        sums = lengths_of(places, destination, counts.first_row, counts.origin, counts.workers, cap_km)
+        return fit_decay(
+            region, decay, destination, classes, noisy_sums(classes, of, *sums, seeded_stream(seed)), lengths
+        )
 
     def planned(self, settings: PlanSettings) -> DirichletPlan:
         return plan_destinations(self.region, self.world.destinations, self.headcount, settings)
 
     def released(self, name: str, epsilon: float, draws: int | None = None, **plan: Any) -> list[float]:
-        """Draw by a plan, print the row and return its means."""
-        settings = self.settings(epsilon, **plan)
-        made = self.planned(settings)
-        tables = (
-            synthesize(made, self.counts, self.region, settings, seeded_stream(seed))
-            for seed in range(draws or self.draws)
-        )
+        """Draw by plans, print the row and return its means."""
+        rows = []
+        for seed in range(draws or self.draws):
+            settings = self.settings(epsilon, seed=seed, **plan)
+            made = self.planned(settings)
+            t = synthesize(made, self.counts, self.region, settings, seeded_stream(seed))
+            rows.append(astuple(self.world.score(ODTable(t.origin, t.destination, t.workers[:, 0])))[:3])
         expected = float(np.average(expected_mae_km(made.predicted_km), weights=made.headcount))
-        scored = [self.world.score(ODTable(t.origin, t.destination, t.workers[:, 0])) for t in tables]
-        return self.show(name, f"{epsilon:g}", [astuple(s)[:3] for s in scored], expected)
+        return self.show(name, f"{epsilon:g}", rows, expected)
 
     def urn_without_noise(self) -> list[float]:
         """The Dirichlet-multinomial at α = 0: what drawing alone costs this mechanism, without any privacy."""
@@ -132,6 +159,7 @@ def main() -> None:
     parser.add_argument(
         "--fixed", action="store_true", help="Also the best of all fixed numbers of cells, one draw each."
     )
+    parser.add_argument("--lengths", type=float, default=0.01, help="ε that measured lengths take, of all.")
     chosen = parser.parse_args()
     for name in [chosen.world] if chosen.world else [worlds.RHODE_ISLAND, worlds.DISTRICT, worlds.LEEDS]:
         with tempfile.TemporaryDirectory() as directory:
@@ -144,17 +172,21 @@ def _run(bench: Bench, chosen: argparse.Namespace) -> None:
           f"{len(world.zones):,} zones; δ = {chosen.delta:g}; {chosen.draws} draws")  # fmt: skip
     print(f"{'':34}{'ε':>5}  {'MAE km':>15} {'unweighted':>15} {'common part':>15} {'predicted':>9}")
     bench.released("prior alone", chosen.epsilon[0], cells=1)
+    bench.released("prior alone, lengths measured", chosen.epsilon[0], lengths=chosen.lengths, cells=1)
     bench.urn_without_noise()
     areas = int(np.unique(world.area[:-1]).size)
     finest = None if world.level == "zone" else world.level
     for epsilon in chosen.epsilon:
         bench.released("planned", epsilon)
+        bench.released("planned, lengths measured", epsilon, lengths=chosen.lengths)
         bench.released("tract cells, uniform α", epsilon, coarsening="distance", finest=finest, cells=areas)
         if chosen.fixed:
             most = min(len(world.zones), 4096)
-            rows = {k: bench.released(f"fixed, {k} cells", epsilon, 1, cells=k) for k in LADDER if k <= most}
-            best = min(rows, key=lambda k: rows[k][0])
-            bench.released(f"best fixed: {best} cells", epsilon, cells=best)
+            for lengths, told in ((0.0, ""), (chosen.lengths, ", lengths")):
+                plans = {k: {"cells": k, "lengths": lengths} for k in LADDER if k <= most}
+                rows = {k: bench.released(f"fixed, {k} cells{told}", epsilon, 1, **plan) for k, plan in plans.items()}
+                best = min(rows, key=lambda k: rows[k][0])
+                bench.released(f"best fixed: {best} cells{told}", epsilon, **plans[best])
 
 
 if __name__ == "__main__":

@@ -96,10 +96,17 @@ class World:
         to_area = aggregate(paired, self.area, self.area)
         return Score(error.mae_km, error.mae_km_unweighted, common_part(to_area), common_part(to_zone))
 
-    def released(self, directory: Path, **plan: Any) -> ODTable:
-        """Return the table of a release, made through the whole pipeline; ``epsilon`` and ``delta`` go to [privacy]."""
+    def released(self, directory: Path, *, lengths: float = 0.0, **plan: Any) -> ODTable:
+        """Return the table of a release, made through the whole pipeline.
+
+        ``epsilon`` and ``delta`` go to [privacy]; `lengths` is the share of ε that measured lengths take.
+        """
         privacy = {name: plan.pop(name) for name in ("epsilon", "delta") if name in plan}
+        prior = self.spec.prior
+        if lengths:
+            prior = prior.model_copy(update={"lengths_epsilon": lengths * privacy["epsilon"]})
         changed = {
+            "prior": prior,
             "store": directory,
             "segments": None,  # nothing that is compared has any
             "privacy": self.spec.privacy.model_copy(update=privacy),
