@@ -96,26 +96,25 @@ class Bench:
         self.counts = Counts(self.first, self.origin.astype(np.int32), self.count[:, None])
 
     def settings(self, epsilon: float, lengths: float = 0.0, seed: int = 0, **plan: Any) -> PlanSettings:
-        """Return the settings of a release; `lengths` of its ε measure commutes, with the noise of a seed."""
+        """Return the settings of a release; the share `lengths` of ε measures commutes, with the noise of a seed."""
         spec = self.world.spec
         privacy = spec.privacy.model_copy(update={"epsilon": epsilon, "delta": self.delta})
         changed = spec.model_copy(update={"privacy": privacy, "plan": spec.plan.model_copy(update=plan)})
         if lengths:
-            prior = spec.prior.model_copy(update={"lengths_epsilon": lengths})
-            changed = with_decay(changed.model_copy(update={"prior": prior}), self.measured(lengths, seed))
+            prior = spec.prior.model_copy(update={"lengths_epsilon": lengths * epsilon})
+            changed = with_decay(changed.model_copy(update={"prior": prior}), self.measured(lengths * epsilon, seed))
         return settings_of(changed, self.region)
 
     @cache  # noqa: B019 – one bench a world
-    def measured(self, lengths: float, seed: int) -> MeasuredLengths:
+    def measured(self, epsilon: float, seed: int) -> MeasuredLengths:
         """Return the decay fitted to commutes that are measured with the noise of a seed."""
         region, decay, destination = self.region, public_decay(self.world.spec), self.world.destinations
         cap_km = length_cap_km(region, decay)
-        classes, of = length_classes(region, decay, destination, self.headcount, lengths, cap_km)
+        classes, of = length_classes(region, decay, destination, self.headcount, epsilon, cap_km)
         places, counts = region.tree.level_centre[finest_level(region.tree)], self.counts
         sums = lengths_of(places, destination, counts.first_row, counts.origin, counts.workers, cap_km)
-        return fit_decay(
-            region, decay, destination, classes, noisy_sums(classes, of, *sums, seeded_stream(seed)), lengths
-        )
+        noisy = noisy_sums(classes, of, *sums, seeded_stream(seed))
+        return fit_decay(region, decay, destination, classes, noisy, epsilon)
 
     def planned(self, settings: PlanSettings) -> DirichletPlan:
         return plan_destinations(self.region, self.world.destinations, self.headcount, settings)
@@ -159,7 +158,7 @@ def main() -> None:
     parser.add_argument(
         "--fixed", action="store_true", help="Also the best of all fixed numbers of cells, one draw each."
     )
-    parser.add_argument("--lengths", type=float, default=0.01, help="ε that measured lengths take, of all.")
+    parser.add_argument("--lengths", type=float, default=0.02, help="Share of ε that measured lengths take.")
     chosen = parser.parse_args()
     for name in [chosen.world] if chosen.world else [worlds.RHODE_ISLAND, worlds.DISTRICT, worlds.LEEDS]:
         with tempfile.TemporaryDirectory() as directory:
