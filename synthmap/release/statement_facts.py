@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 from pydantic import BaseModel, ConfigDict, Field
 
-from synthmap.release.manifest import Loss, Manifest, Privacy, ProbabilisticLoss
+from synthmap.release.manifest import LengthsSummary, Loss, Manifest, Privacy, ProbabilisticLoss
 
 PRIORS = (0.001, 0.01, 0.1, 0.5)
 MOSTLY = 0.5  # from this share on, more of the workers are drawn from the prior than from data
@@ -16,6 +16,10 @@ _UP = Context(prec=6, rounding=ROUND_CEILING)
 _LARGEST = 700.0  # exp of more is no float; such a factor bounds nothing
 
 Form = Literal["pure", "probabilistic", "approximate"]
+
+
+def _is_none(value: object) -> bool:
+    return value is None
 
 
 class Fact(BaseModel):
@@ -69,6 +73,14 @@ class MostlyPrior(Fact):
     largest: float = Field(description="The largest share at any destination.")
 
 
+class Lengths(Fact):
+    """Commute lengths that were measured with noise before the table was planned, to fit the prior's decay to."""
+
+    epsilon: float = Field(description="Of one job, all classes together; a part of the ε that is promised.")
+    classes: int = Field(description="Classes of destinations with a mean length each; sums stand in the manifest.")
+    cap_km: float = Field(description="Longer commutes count as this long.")
+
+
 class Facts(Fact):
     """The guarantee of a release in figures and in the manifest's own words."""
 
@@ -95,6 +107,9 @@ class Facts(Fact):
     prior_share: float = Field(description="Of all workers.")
     prior_shares: list[PriorShare]
     mostly_prior: MostlyPrior | None = Field(description="Null where the plan does not tell.")
+    lengths: Lengths | None = Field(
+        default=None, exclude_if=_is_none, description="Left out where no lengths were measured."
+    )
 
 
 def make_facts(manifest: Manifest, plan: pa.Table) -> Facts:
@@ -139,6 +154,7 @@ def make_facts(manifest: Manifest, plan: pa.Table) -> Facts:
             for one in manifest.plan.classes
         ],
         mostly_prior=_mostly_prior(plan),
+        lengths=_lengths(manifest.prior.lengths),
     )
 
 
@@ -186,6 +202,12 @@ def bound_beliefs(form: Form, epsilon: float, delta: float, jobs: int = 1) -> Od
             for prior in PRIORS
         ],
     )
+
+
+def _lengths(measured: LengthsSummary | None) -> Lengths | None:
+    if measured is None:
+        return None
+    return Lengths(epsilon=measured.epsilon, classes=len(measured.noisy_sums), cap_km=measured.cap_km)
 
 
 def _odds(privacy: Privacy) -> list[Odds]:

@@ -5,6 +5,7 @@ Near, Darais, Lefkovitz, Howarth, "Guidelines for Evaluating Differential Privac
 """
 
 from synthmap.privacy.shown import shown_loss
+from synthmap.release import statement_lengths as lengths
 from synthmap.release.manifest import Manifest
 from synthmap.release.statement_facts import Fact, Facts
 from synthmap.release.statement_mechanisms import words_of
@@ -69,12 +70,15 @@ def make_questions(manifest: Manifest, facts: Facts) -> list[Question]:
             "Which mechanism is used, and who has checked it?",
             f"{words.name}. {words.how} {words.exact} Proofs lie beside the code; `synthmap verify` certifies the "
             "noise of every destination again from public files, `synthmap audit` runs the same code through every "
-            "random choice in small worlds, and must find out mechanisms that are broken on purpose.",
+            "random choice in small worlds, and must find out mechanisms that are broken on purpose."
+            + lengths.verified(facts),
         ),
         (
             "Query model",
             "Who can ask what, and how often?",
-            "Nobody asks the confidential table anything: one table is drawn once, and every question is answered from "
+            "Nobody asks the confidential table anything: "
+            + ("" if facts.lengths is None else "sums of commute lengths are measured once, ")
+            + "one table is drawn once, and every question is answered from "
             "that. Asking it again and again teaches nothing new.",
         ),
         (
@@ -85,7 +89,9 @@ def make_questions(manifest: Manifest, facts: Facts) -> list[Question]:
         (
             "Side channels",
             "What else could leak?",
-            "Messages, logs, job states and file names are made from public data. How long drawing took and how much "
+            "Messages, logs, job states and file names are made from public data"
+            + ("" if facts.lengths is None else " and from what is published")
+            + ". How long drawing took and how much "
             "memory it needed are not covered: draw where nobody can watch.",
         ),
         (

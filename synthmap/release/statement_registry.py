@@ -16,6 +16,7 @@ from typing import Literal
 from pydantic import Field
 
 from synthmap.privacy.shown import shown_loss, shown_losses
+from synthmap.release import statement_lengths as lengths
 from synthmap.release.manifest import Manifest
 from synthmap.release.statement_facts import Fact, Facts
 from synthmap.release.statement_mechanisms import words_of
@@ -147,12 +148,13 @@ def make_registry(manifest: Manifest, facts: Facts) -> Registry:
                     *(facts.invariants or ["none is declared"]),
                     "which zones are destinations",
                     "zones, their public weights, the plan (plan.parquet) and the prior: made without the confidential "
-                    "table but for its headcounts",
+                    "table but for its headcounts"
+                    + ("" if facts.lengths is None else ", and for mean commute lengths measured with noise"),
                 ]
             ),
         ),
         privacy_loss=_privacy_loss(facts),
-        deployment_model=_model(manifest),
+        deployment_model=_model(manifest, facts),
         implementation=_implementation(manifest, facts),
         administrative=Administrative(
             evidence_sources={
@@ -211,16 +213,18 @@ def _privacy_loss(facts: Facts) -> PrivacyLossEntry:
     )
 
 
-def _model(manifest: Manifest) -> Model:
+def _model(manifest: Manifest, facts: Facts) -> Model:
+    measured = "" if facts.lengths is None else "and noisy sums of commute lengths "
     return Model(
         model_name="Central",
         model_name_details="The curator holds the confidential table and draws the release from it.",
         trust_assumptions=TRUST,
         actors=[
             f"Curator ({manifest.curator or UNNAMED}): holds the confidential table, chose ε and δ, is trusted.",
-            f"Planner (synthmap {manifest.software.synthmap}): chooses cells and noise, sees public data only.",
-            "Worker (the program that draws): reads the confidential table, writes synthetic counts only, is "
-            "trusted with the table and with the random stream, whose key it does not store.",
+            f"Planner (synthmap {manifest.software.synthmap}): chooses cells and noise, sees public data "
+            f"{measured}only.",
+            "Worker (the program that draws): reads the confidential table, writes synthetic counts "
+            f"{measured}only, is trusted with the table and with the random stream, whose key it does not store.",
             SERVICE,
             "Auditor (anyone): `synthmap verify` checks hashes, sums and this statement, and certifies the noise "
             "again from public files; `synthmap audit` enumerates the mechanism.",
@@ -239,23 +243,25 @@ def _model(manifest: Manifest) -> Model:
 
 def _implementation(manifest: Manifest, facts: Facts) -> Implementation:
     words, plan, jobs = words_of(manifest.plan), manifest.plan, facts.max_jobs_per_worker
+    proofs = "" if facts.lengths is None else ", lengths"
     return Implementation(
         preprocessing_and_hyperparameter_tuning="The plan (coarsening "
         f"{plan.coarsening}, cells {plan.cells}, keep {plan.keep}) is chosen by predicted error from headcounts, "
-        "zones, public weights and the spec alone, so tuning costs nothing. "
+        f"zones, public weights and the spec{lengths.tuning(facts)}. "
         f"Prior: {manifest.prior.formula}; weight: {manifest.prior.weight}.",
-        mechanisms=f"{words.name}. {words.how} {words.exact} The stream is AES-256 in counter mode, keyed from "
-        "the operating system"
+        mechanisms=f"{words.name}. {words.how} {words.exact} {lengths.mechanism(facts)}The stream is AES-256 in "
+        "counter mode, keyed from the operating system"
         + (". " if manifest.private else " in private releases; this one was drawn with a fixed seed. ")
         + f"Made by synthmap {manifest.software.synthmap} (compiled sources {manifest.software.source}) on Python "
         f"{manifest.software.python}. Timing and memory of the machine that draws are out of scope.",
         composition="Over destinations in parallel: ε and δ are the largest of any destination. "
+        + lengths.composition(facts)
         + _over_jobs(jobs, plan.noise_law == "gaussian")
         + LEDGER,
         post_processing=f"{words.post_processing} Maps, sums, exports and queries are made from the release and "
         "cost nothing.",
         justification=f"ε and δ are the curator's choice ({amounts(facts)}; rule {facts.rule}); reasons for it are "
-        f"not in the release. Proofs: synthmap/privacy/proofs ({words.proofs}). The tests run the drawing code "
+        f"not in the release. Proofs: synthmap/privacy/proofs ({words.proofs}{proofs}). The tests run the drawing code "
         "through every choice of its random stream in small worlds and compare all neighbouring tables exactly; "
         "mechanisms broken on purpose must fail.",
         utility=f"{words.utility} {prior(facts)}",
@@ -278,7 +284,8 @@ def _parameters(facts: Facts) -> str:
     one = facts.certified_per_job
     found = [
         f"For everything derived from the release, all jobs of a worker together. Certified for one job at the dearest "
-        f"destination: {shown_losses(one.epsilon, one.delta)} (rule {facts.rule})."
+        f"destination: {shown_losses(one.epsilon, one.delta)} (rule {facts.rule}).",
+        *lengths.parameters(facts),
     ]
     if facts.pdp_cells is not None and facts.form == "probabilistic":
         cells = facts.pdp_cells

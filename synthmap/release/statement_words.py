@@ -4,6 +4,7 @@ import math
 from decimal import ROUND_CEILING, ROUND_HALF_EVEN, Context, Decimal
 
 from synthmap.privacy.shown import shown_loss, shown_losses
+from synthmap.release import statement_lengths as lengths
 from synthmap.release.statement_facts import Facts, Odds, PriorShare
 
 ADVICE = "Do not read single zones as facts: block figures are mostly chance; sum them up."
@@ -54,7 +55,7 @@ def promise(facts: Facts) -> list[str]:
             f"{shown_losses(facts.pdp_cells.epsilon, facts.pdp_cells.delta_destination)} for a destination, "
             f"δ = {shown_loss(facts.pdp_cells.delta_table, 3)} for the whole table."
         )
-    return found
+    return found + lengths.promised(facts)
 
 
 def odds(one: Odds, facts: Facts) -> str:
@@ -95,6 +96,7 @@ def prior(facts: Facts) -> str:
     mostly = facts.mostly_prior
     whole = f"{percent(facts.prior_share)} of all origins are expected to come from the public prior, not from data."
     inside = "A destination's origins are told apart in cells; in which zone of its cell one lies is always prior."
+    inside += lengths.fitted_prior(facts)
     if mostly is None:
         return f"{whole} {inside}"
     if mostly.below is None:
