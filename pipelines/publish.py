@@ -19,6 +19,7 @@ from synthmap.geography.zones import ELSEWHERE
 from synthmap.mechanism.chosen import mechanism_of, promised
 from synthmap.mechanism.lengths import MeasuredLengths
 from synthmap.mechanism.plan import Plan, PlanSettings, coarsening_of
+from synthmap.mechanism.table import TableLoss
 from synthmap.privacy.composition import jobs, round_up
 from synthmap.privacy.loss import ReplaceOrigin
 from synthmap.release import manifest as statement_of
@@ -75,7 +76,7 @@ def finish(told: Told, partial: Path, ready: Callable[[], None]) -> tuple[Path, 
 
 
 def describe(told: Told) -> Manifest:
-    """Return the manifest of a release, without its files: functions of public inputs only."""
+    """Return the manifest of a release, without its files: functions of what is public, noisy sums of lengths included."""
     spec, region, plan, settings, source = told.spec, told.region, told.plan, told.settings, told.source
     elsewhere = ELSEWHERE if spec.outside == "elsewhere" else None
     private = spec.run.seed is None
@@ -172,12 +173,17 @@ def promise(spec: Spec) -> statement_of.Loss:
     return statement_of.Loss(epsilon=epsilon, delta=delta)
 
 
+def certified_per_job(spec: Spec, table: TableLoss) -> statement_of.Loss:
+    """Return what a release of `spec` costs one job at the dearest destination: measured lengths, if any, and table."""
+    lengths = spec.prior.lengths_epsilon or 0.0
+    return statement_of.Loss(epsilon=round_up(Fraction(table.epsilon) + Fraction(lengths)), delta=table.delta)
+
+
 def _privacy(told: Told) -> statement_of.Privacy:
     """Return the promise."""
     spec, plan, source = told.spec, told.plan, told.source
     table = mechanism_of(told.settings).loss(plan, told.settings)
     lengths = 0.0 if told.lengths is None else told.lengths.epsilon
-    per_job = round_up(Fraction(table.epsilon) + Fraction(lengths))
     held = spec.privacy.max_jobs_per_worker
     promised = promise(spec)
     segments = bool(spec.segment_columns)
@@ -204,7 +210,7 @@ def _privacy(told: Told) -> statement_of.Privacy:
         adjacency=ReplaceOrigin(segments=segments).statement,
         rule=table.rule.value,
         max_jobs_per_worker=held,
-        certified_per_job=statement_of.Loss(epsilon=per_job, delta=table.delta),
+        certified_per_job=certified_per_job(spec, table),
         steps=statement_of.Steps(**plan.steps(), lengths_epsilon=lengths),
         dp=promised,
         pdp_cells=pdp,

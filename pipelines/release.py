@@ -16,7 +16,7 @@ from pipelines.cluster import connect
 from pipelines.lengths import measure
 from pipelines.partition import PLAN, collect, partitions, plan_partition, read_plans
 from pipelines.places import fetch, forget, move, public_inputs, reaches, results, run_directory
-from pipelines.publish import Told, finish, promise, summarise
+from pipelines.publish import Told, certified_per_job, finish, promise, summarise
 from pipelines.stage import StageError, ToldElsewhereError
 from pipelines.synthesize import draw, publish_zones
 from pipelines.tabulate import HEADCOUNT, Stretch, tabulate
@@ -67,6 +67,7 @@ class Planned:
     plan: Plan
     settings: PlanSettings
     promise: Loss
+    per_job: Loss
     certified: TableLoss
     summary: PlanSummary
 
@@ -183,7 +184,8 @@ def plan(spec: Spec, *, scheduler: str | Cluster = "processes", progress: Progre
     with _prepared(spec, scheduler, progress) as ready:
         settings, found = ready.settings(), ready.plan()
     lost = mechanism_of(settings).loss(found, settings)
-    return Planned(found, settings, promise(spec), lost, summarise(ready.spec, found, settings, ready.choice))
+    summary = summarise(ready.spec, found, settings, ready.choice)
+    return Planned(found, settings, promise(spec), certified_per_job(spec, lost), lost, summary)
 
 
 @contextmanager

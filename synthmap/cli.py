@@ -15,7 +15,7 @@ from synthmap.commands import audit, datasets, export, keys, ledger, metrics, se
 from synthmap.commands.shared import AsJson, Database, Scheduler, progress_bars
 from synthmap.commands.shared import show as _print
 from synthmap.errors import ConfigurationError, SynthmapError
-from synthmap.privacy.shown import shown_losses
+from synthmap.privacy.shown import shown_loss, shown_losses
 
 app = typer.Typer(
     add_completion=False,
@@ -215,8 +215,9 @@ def plan(path: SpecPath, scheduler: Scheduler = "processes", as_json: AsJson = F
         "epsilon": found.promise.epsilon,
         "delta": found.promise.delta,
         "pdp_delta_table": found.certified.pdp_delta_table,
-        "certified_epsilon_per_job": found.certified.epsilon,
-        "certified_delta_per_job": found.certified.delta,
+        "certified_epsilon_per_job": found.per_job.epsilon,
+        "certified_delta_per_job": found.per_job.delta,
+        "lengths_epsilon": spec.prior.lengths_epsilon,
         "workers": int(found.plan.headcount.sum()),
         "destinations": len(found.plan),
         "plan": found.summary.model_dump(),
@@ -236,6 +237,11 @@ def plan(path: SpecPath, scheduler: Scheduler = "processes", as_json: AsJson = F
         )
     lines.append(f"mechanism {found.summary.mechanism}; {found.summary.noise}")
     lines += [found.summary.choice] if found.summary.choice else []
+    if spec.prior.lengths_epsilon is not None:
+        lines.append(
+            f"a release first measures mean commutes, with ε = {shown_loss(spec.prior.lengths_epsilon)} of this for "
+            "each job, and so plans with another decay of the prior than this; nothing was measured now"
+        )
     _print(values, as_json, "\n".join(lines))
 
 

@@ -64,6 +64,7 @@ def destination_utility(opened: OpenedRelease, destination: str) -> DestinationU
     row = plan.frame.row(0, named=True)
     size = int(plan.size[0])
     floor = _finite(plan.floor[0])
+    measured = opened.manifest.prior.lengths is not None
     return DestinationUtility(
         release=opened.id,
         warning=opened.manifest.warning,
@@ -83,7 +84,7 @@ def destination_utility(opened: OpenedRelease, destination: str) -> DestinationU
         noise_floor=floor,
         figures=_figures(size, float(plan.variance[0])),
         by_distance=bands,
-        trust=trust_destination(row["headcount"], row["cells"], row["prior_share"], floor, MOSTLY),
+        trust=trust_destination(row["headcount"], row["cells"], row["prior_share"], floor, MOSTLY, measured=measured),
     )
 
 
@@ -159,7 +160,7 @@ def _release_utility(opened: OpenedRelease) -> ReleaseUtility:
         by_headcount=classes,
         by_distance=_bands(opened, plan, sample),
         by_distance_destinations=sample.rows.size,
-        trust=trust_release(whole.prior_share, below, share, classes),
+        trust=trust_release(whole.prior_share, below, share, classes, measured=manifest.prior.lengths is not None),
     )
 
 

@@ -119,7 +119,9 @@ class DestinationUtility(_Report):
     trust: str
 
 
-def trust_release(prior_share: float | None, below: int | None, share: float, classes: Sequence[HeadcountClass]) -> str:
+def trust_release(
+    prior_share: float | None, below: int | None, share: float, classes: Sequence[HeadcountClass], *, measured: bool
+) -> str:
     """Return what to trust of a release.
 
     Parameters
@@ -128,11 +130,15 @@ def trust_release(prior_share: float | None, below: int | None, share: float, cl
         Headcount from which on no destination is mostly prior; None if none is.
     share : float
         Share of workers at destinations that are mostly prior.
+    measured : bool
+        Whether the prior's decay was fitted to commute lengths that were measured with noise.
     """
     if prior_share is None:
         return "The release has no workers."
     parts = ["The number of workers at each destination is exact.",
              f"{_percent(prior_share)} of the origins are drawn from the public prior, not from data."]  # fmt: skip
+    if measured:
+        parts.append("Its decay with distance was fitted to noisy mean commutes of classes of destinations.")
     if below is None:
         parts.append("No destination takes more than half of its origins from the prior.")
     else:
@@ -153,9 +159,16 @@ def trust_release(prior_share: float | None, below: int | None, share: float, cl
     return " ".join(parts)
 
 
-def trust_destination(headcount: int, cells: int, prior_share: float, floor: float | None, mostly: float) -> str:
-    """Return what to trust of one destination."""
+def trust_destination(
+    headcount: int, cells: int, prior_share: float, floor: float | None, mostly: float, *, measured: bool
+) -> str:
+    """Return what to trust of one destination; `measured`: the prior's decay was fitted to measured lengths."""
     total = f"The total, {_workers(headcount)}, is exact."
+    if cells == 1 and measured:
+        return (
+            f"{total} All origins are drawn from the public prior, whose decay with distance was fitted to noisy mean "
+            "commutes of many destinations: they say no more about who works here."
+        )
     if cells == 1:
         return f"{total} All origins are drawn from the public prior: they say nothing about who works here."
     share = f"{_percent(prior_share)} of the origins are drawn from the public prior, not from data."

@@ -197,6 +197,20 @@ def test_all_from_the_prior_is_said(make_client, small_release):
     assert "say nothing about who works here" in one["trust"]
 
 
+def test_a_prior_that_was_fitted_to_measured_lengths_is_said(make_client, small_release):
+    lengths = {"epsilon": 0.1, "cap_km": 9.0, "noise_units": 1, "workers": [9], "noisy_sums": [9], "mean_km": [1.0]}
+    directory = small_release(
+        plan={"prior_share": [1.0, 1.0], "predicted_km": [1.0, 1.0], "cells": [1, 1], "alpha_numerator": [1, 1]},
+        change=lambda manifest: manifest["prior"].update(lengths=lengths),
+    )
+    client = make_client(store=directory.parent)
+    found = client.get(f"/releases/{directory.name}/metrics").json()
+    assert "was fitted to noisy mean commutes of classes of destinations" in found["trust"]
+    one = client.get(f"/releases/{directory.name}/metrics", params={"destination": "03"}).json()
+    assert "say nothing" not in one["trust"]
+    assert "was fitted to noisy mean commutes of many destinations" in one["trust"]
+
+
 def test_a_release_without_workers_is_no_fault(make_client, small_release):
     directory = small_release(plan={"prior_share": [0.5, 0.5], "predicted_km": [1.0, 1.0]})
     for name in ("plan.parquet", "od/part-00000.parquet", "od/part-00001.parquet"):

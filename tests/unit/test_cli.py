@@ -220,6 +220,31 @@ def test_plan_prints_the_promise_by_class(synthmap, spec):
     assert out.startswith("ε = 4, δ = 1e-06 for 500 workers at 20 destinations\n")
 
 
+def test_plan_tells_that_lengths_are_measured_by_a_release_only(synthmap, spec):
+    _, without, _ = synthmap("plan", spec, "--scheduler=threads")
+    assert "measure" not in without
+    assert json.loads(synthmap("plan", spec, "--scheduler=threads", "--json")[1])["lengths_epsilon"] is None
+    spec.write_text(spec.read_text() + "\n[prior]\nlengths_epsilon = 0.5\n")
+    code, out, _ = synthmap("plan", spec, "--scheduler=threads")
+    assert code == 0
+    assert out.startswith("ε = 4, δ = 1e-06 for 500 workers at 20 destinations\n")
+    line = out.splitlines()[-1]
+    assert line.startswith("a release first measures mean commutes, with ε = 0.5 of this for each job")
+    assert line.endswith("nothing was measured now")
+    found = json.loads(synthmap("plan", spec, "--scheduler=threads", "--json")[1])
+    assert found["lengths_epsilon"] == 0.5
+    assert 3.5 < found["certified_epsilon_per_job"] <= 4
+
+
+def test_a_release_that_measured_lengths_states_it_and_is_whole(synthmap, spec):
+    spec.write_text(spec.read_text() + "\n[prior]\nlengths_epsilon = 0.5\n")
+    code, out, _ = synthmap("release", spec, "--scheduler=threads", "--json")
+    assert code == 0
+    path = json.loads(out)["path"]
+    assert synthmap("verify", path)[0] == 0
+    assert "That took ε = 0.5 of the ε above" in synthmap("statement", path)[1]
+
+
 def test_demo_releases_verifies_and_prints_the_promise(command, tmp_path):
     done = command("demo", "--directory", tmp_path / "demo", "--workers", 2000)
     assert done.returncode == 0, done.stderr
