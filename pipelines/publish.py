@@ -76,7 +76,7 @@ def finish(told: Told, partial: Path, ready: Callable[[], None]) -> tuple[Path, 
 
 
 def describe(told: Told) -> Manifest:
-    """Return the manifest of a release, without its files: functions of what is public, noisy sums of lengths included."""
+    """Return the manifest of a release, without its files: functions of what is public, noisy sums included."""
     spec, region, plan, settings, source = told.spec, told.region, told.plan, told.settings, told.source
     elsewhere = ELSEWHERE if spec.outside == "elsewhere" else None
     private = spec.run.seed is None
