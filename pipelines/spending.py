@@ -117,7 +117,8 @@ def charge_of(spec: Spec) -> Charge:
         parts = [("table", jobs, epsilon, failure)]
     else:
         lengths = Fraction(spec.prior.lengths_epsilon)
-        parts = [("mean lengths", jobs, lengths, Fraction(0)), ("table", jobs, epsilon - lengths, failure)]
+        together = ("mean lengths, all jobs together", 1, jobs * lengths, Fraction(0))  # one sum may hold them all
+        parts = [together, ("table", jobs, epsilon - lengths, failure)]
     return charge(Kind.RELEASE, parts, adjacency=adjacency, rule=rule.value, max_jobs_per_worker=jobs)
 
 

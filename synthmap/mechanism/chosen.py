@@ -112,7 +112,7 @@ def candidates(spec: Spec) -> list[Spec]:
 def choose(
     spec: Spec, region: Region, destination: NDArray[np.int32], headcount: NDArray[np.int64], table: PriorTable
 ) -> tuple[Spec, str]:
-    """Return `spec` with a mechanism instead of "auto", and why that one, from public data alone; others as they are.
+    """Return `spec` with a mechanism instead of "auto", and why that one, from what is public; others as they are.
 
     Both plan the same sample of destinations, taken by headcount; the smaller predicted error of their average commutes
     wins.

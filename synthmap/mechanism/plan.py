@@ -1,6 +1,7 @@
-"""The plan: for each destination its cells, noise and keep probability, all from public data.
+"""The plan: for each destination its cells, noise and keep probability, all from what is public.
 
-Planning spends nothing: it reads headcounts, zones, the prior and the spec, never an origin.
+Planning spends nothing: it reads headcounts, zones, the prior and the spec, never an origin. Where the prior's decay
+was fitted to lengths measured with noise, these were paid for before.
 """
 
 from abc import ABC, abstractmethod

@@ -225,6 +225,14 @@ def test_the_ledger_is_charged_what_the_manifest_promises_or_more(make_spec, mec
     assert (delta == 0) == (mechanism == "histogram")
 
 
+def test_measured_lengths_are_one_loss_of_all_jobs_since_one_sum_may_hold_them_all(make_spec):
+    """Counted as a loss for each job, the tighter sum that the ledger tells would be too small (composition.md)."""
+    jobs = {"epsilon": 1.0, "delta": 1e-6, "max_jobs_per_worker": 8}
+    asked = charge_of(make_spec(privacy=jobs, prior={"lengths_epsilon": 0.125}))
+    assert [(part.times, Fraction(part.epsilon)) for part in asked.parts] == [(1, 1), (8, Fraction(7, 8))]
+    assert Fraction(asked.epsilon) == 8
+
+
 def test_flows_between_zones_tell_their_interval_and_sums_do_not(released):
     found, _ = released()
     opened = ReleaseStore(found.path.parent).open(found.release)
