@@ -1,14 +1,16 @@
 """Between reading and planning: mean commute lengths of classes of destinations, with noise, for the prior's decay."""
 
+import json
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pipelines.partition import read_counts, read_headcounts
-from pipelines.places import fetch
-from pipelines.stage import stage
+from pipelines.places import fetch, results
+from pipelines.stage import attempt, stage
 from synthmap.geography.prior import finest_level
 from synthmap.geography.region import Region, open_region
 from synthmap.kernels.lengths import lengths_of
@@ -20,16 +22,18 @@ from synthmap.mechanism.lengths import (
     length_classes,
     noisy_sums,
     public_decay,
+    with_decay,
 )
 from synthmap.spec import Spec
 
 
 @stage
-def measure(spec: Spec, partitions: Sequence[Path], region_directory: Path, directory: Path) -> MeasuredLengths:
-    """Return noisy sums of lengths and the decay fitted to them: public from here on.
+def measure(spec: Spec, partitions: Sequence[Path], region_directory: Path, directory: Path) -> Path:
+    """Return the file to which noisy sums of lengths were written, and the decay fitted to them.
 
     **Guarantee** (adjacency: one worker of one destination has another origin): ``prior.lengths_epsilon``-DP for one
-    job. Whoever calls this has had it paid for. A task that Dask runs again draws anew; the driver is told of one.
+    job. Whoever calls this has had it paid for. The file is as secret as all others of a run until the release is
+    published: a task that Dask runs again, or a run after a crash, draws anew, and nobody is to see both.
     """
     region = open_region(fetch(region_directory, directory))
     near = [fetch(partition, directory) for partition in partitions]
@@ -40,7 +44,21 @@ def measure(spec: Spec, partitions: Sequence[Path], region_directory: Path, dire
     lengths, elsewhere = np.concatenate([_lengths(partition, region, cap_km) for partition in near], axis=1)
     stream = secure_stream() if spec.run.seed is None else seeded_stream(spec.run.seed)
     noisy = noisy_sums(classes, of, lengths, elsewhere, stream)
-    return fit_decay(region, decay, destination, classes, noisy, epsilon)
+    measured = fit_decay(region, decay, destination, classes, noisy, epsilon)
+    with results(directory) as here:
+        path = attempt(here, "lengths")
+        path.write_text(json.dumps(asdict(measured)), encoding="utf-8")
+    return directory / path.name
+
+
+def read_lengths(path: Path, directory: Path) -> MeasuredLengths:
+    """Return what `measure` wrote."""
+    return MeasuredLengths(**json.loads(fetch(path, directory).read_text(encoding="utf-8")))
+
+
+def as_fitted(spec: Spec, lengths: Path | None, directory: Path) -> Spec:
+    """Return `spec` with the decay that was fitted, if lengths were measured."""
+    return spec if lengths is None else with_decay(spec, read_lengths(lengths, directory))
 
 
 def _lengths(partition: Path, region: Region, cap_km: float) -> NDArray[np.int64]:

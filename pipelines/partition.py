@@ -1,4 +1,4 @@
-"""Stage 2: collect a partition's destinations from all blocks, check for double pairs, and plan."""
+"""Stage 2: collect a partition's destinations from all blocks and check for double pairs."""
 
 import itertools
 from collections.abc import Sequence
@@ -6,23 +6,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from pipelines.places import fetch, results
 from pipelines.stage import attempt, stage
 from pipelines.tabulate import Stretch
-from synthmap.analysis.prior_table import open_prior_table
 from synthmap.confidential.table import merge_duplicates, one_row_a_worker
 from synthmap.geography.arrays import load
 from synthmap.geography.region import Region, open_region
-from synthmap.mechanism.chosen import mechanism_of, plan_destinations
-from synthmap.mechanism.plan import Plan, PlanSettings, settings_of
 from synthmap.mechanism.table import Counts
 from synthmap.spec import Spec
 
-PLAN = "plan.parquet"  # in the directory of what `plan_partition` wrote
 Rows = tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int64]]
 
 
@@ -82,21 +76,6 @@ def collect(
     return directory / path.name
 
 
-@stage
-def plan_partition(spec: Spec, partition: Path, region_directory: Path, directory: Path) -> Path:
-    """Return the directory to which the public plan of a partition was written, from what `collect` found public."""
-    partition, region_directory = fetch(partition, directory), fetch(region_directory, directory)
-    region = open_region(region_directory)
-    known, _ = open_prior_table(region_directory)
-    settings = settings_of(spec, region)
-    plan = plan_destinations(region, *read_headcounts(partition), settings, known)
-    with results(directory) as here:
-        path = attempt(here, "plan")
-        path.mkdir()
-        pq.write_table(plan.to_table(), path / PLAN)
-    return directory / path.name
-
-
 def _rows(blocks: Path, partition: Partition, region: Region) -> list[Rows]:
     """Return the rows of a partition in each block of a table, destinations as ranks."""
     rows = []
@@ -115,13 +94,6 @@ def _stack(rows: Sequence[Rows]) -> Rows:
     """Return blocks of rows, at least one, as one."""
     destination, origin, workers = zip(*rows, strict=True)
     return np.concatenate(destination), np.concatenate(origin), np.concatenate(workers)
-
-
-def read_plans(paths: Sequence[Path], settings: PlanSettings) -> Plan:
-    """Return the plans at `paths`, of partitions, as one."""
-    tables = [pq.read_table(path, partitioning=None) for path in paths]
-    found: Plan = mechanism_of(settings).plan.from_table(pa.concat_tables(tables))
-    return found
 
 
 def read_headcounts(path: Path) -> tuple[NDArray[np.int32], NDArray[np.int64]]:

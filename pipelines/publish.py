@@ -1,4 +1,4 @@
-"""Stage 4: the public files beside the table, the manifest, verification, and the rename that publishes."""
+"""Stage 5: the public files beside the table, the manifest, verification, and the rename that publishes."""
 
 import importlib.metadata
 import platform

@@ -13,9 +13,10 @@ from distributed import Client, Future, as_completed
 from distributed.deploy import Cluster
 
 from pipelines.cluster import connect
-from pipelines.lengths import measure
-from pipelines.partition import PLAN, collect, partitions, plan_partition, read_plans
+from pipelines.lengths import as_fitted, measure, read_lengths
+from pipelines.partition import collect, partitions
 from pipelines.places import fetch, forget, move, public_inputs, reaches, results, run_directory
+from pipelines.planning import plan_partition, read_plans
 from pipelines.publish import Told, certified_per_job, finish, promise, summarise
 from pipelines.stage import StageError, ToldElsewhereError
 from pipelines.synthesize import draw, publish_zones
@@ -35,7 +36,6 @@ from synthmap.geography.arrays import load
 from synthmap.geography.read import read_zones
 from synthmap.geography.region import Region, make_region, write_region
 from synthmap.mechanism.chosen import candidates, choose, mechanism_of
-from synthmap.mechanism.lengths import MeasuredLengths, with_decay
 from synthmap.mechanism.plan import Plan, PlanSettings, settings_of
 from synthmap.mechanism.table import TableLoss
 from synthmap.release.manifest import Loss, Manifest, PlanSummary
@@ -74,24 +74,28 @@ class Planned:
 
 @dataclass(frozen=True)
 class _Prepared:
-    """What is there before anything is drawn for the table: the spec as it is planned, and files of the workers."""
+    """What is there before anything is drawn for the table: the spec with its mechanism, and files of the workers."""
 
     client: Client
     directory: Path
     region: Region
     spec: Spec
     choice: str
-    lengths: MeasuredLengths | None
+    lengths: Path | None
     parts: list[Path]
     plans: list[Path]
     zones: list[Path]
 
+    def fitted(self) -> Spec:
+        """Return the spec with the decay that was fitted: never sent, see `measure`."""
+        return as_fitted(self.spec, self.lengths, self.directory)
+
     def settings(self) -> PlanSettings:
-        return settings_of(self.spec, self.region)
+        return settings_of(self.fitted(), self.region)
 
     def plan(self) -> Plan:
         """Return the plans of all partitions as one."""
-        return read_plans([fetch(path / PLAN, self.directory) for path in self.plans], self.settings())
+        return read_plans([fetch(path, self.directory) for path in self.plans], self.settings())
 
 
 def quiet(stage: str, done: int, total: int) -> None:
@@ -159,7 +163,7 @@ def release(
             draws.mkdir()
             place = directory if is_remote(directory) or is_remote(spec.store) else draws
             tasks = [
-                ready.client.submit(draw, spec, *both, directory / _REGION, place, pure=False)
+                ready.client.submit(draw, spec, *both, ready.lengths, directory / _REGION, place, pure=False)
                 for both in zip(ready.parts, ready.plans, strict=True)
             ]
             drawn = _gather(tasks, "draw", progress)
@@ -170,7 +174,8 @@ def release(
             for path in ready.zones:
                 move(path, partial / "zones.parquet")
             shutil.rmtree(draws)
-            told = Told(spec, name, ready.region, plan, ready.settings(), ready.choice, source, ready.lengths)
+            lengths = None if ready.lengths is None else read_lengths(ready.lengths, directory)
+            told = Told(ready.fitted(), name, ready.region, plan, ready.settings(), ready.choice, source, lengths)
             path, manifest = finish(told, partial, before_publishing)
             progress("publish", 1, 1)
     return Released(name, path, manifest, time.perf_counter() - began)
@@ -253,10 +258,10 @@ def _prepared(
             found = _gather(collected, "collect", progress)  # what is wrong with the tables is found before it is paid
             before_drawing()
             [lengths] = _gather([client.submit(measure, spec, found, *public, pure=False)], "lengths", progress)
-            spec = with_decay(spec, lengths)
         ranks = region.rank_of_position[np.flatnonzero(headcount)]
-        spec, choice = choose(spec, region, ranks, headcount[headcount > 0], known)
-        tasks = [client.submit(plan_partition, spec, part, *public, pure=False) for part in collected]
+        fitted, choice = choose(as_fitted(spec, lengths, directory), region, ranks, headcount[headcount > 0], known)
+        spec = spec.model_copy(update={"plan": fitted.plan})
+        tasks = [client.submit(plan_partition, spec, part, lengths, *public, pure=False) for part in collected]
         plans = _gather(tasks, "plan", progress)
         written, found = ([task.result() for task in some] for some in (beside, collected))
         yield _Prepared(client, directory, region, spec, choice, lengths, found, plans, written)

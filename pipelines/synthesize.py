@@ -1,10 +1,12 @@
-"""Stage 3: draw a partition's synthetic workers and write them as a part of the release; beside it, the zones."""
+"""Stage 4: draw a partition's synthetic workers and write them as a part of the release; beside it, the zones."""
 
 from pathlib import Path
 
 from pipelines.files import write_part, write_zones
-from pipelines.partition import PLAN, read_counts, read_plans
+from pipelines.lengths import as_fitted
+from pipelines.partition import read_counts
 from pipelines.places import fetch, results
+from pipelines.planning import read_plans
 from pipelines.stage import attempt, stage
 from synthmap.analysis.prior_table import open_prior_table
 from synthmap.geography.region import open_region
@@ -15,7 +17,9 @@ from synthmap.spec import Spec
 
 
 @stage
-def draw(spec: Spec, partition: Path, planned: Path, region_directory: Path, directory: Path) -> Path:
+def draw(
+    spec: Spec, partition: Path, planned: Path, lengths: Path | None, region_directory: Path, directory: Path
+) -> Path:
     """Return the file in `directory` to which the synthetic table of a partition was written.
 
     The stream is keyed here, in the process that draws, so that no key travels. A task that Dask runs again, because a
@@ -26,8 +30,8 @@ def draw(spec: Spec, partition: Path, planned: Path, region_directory: Path, dir
     region = open_region(region_directory)
     stream = secure_stream() if spec.run.seed is None else seeded_stream(spec.run.seed)
     known, _ = open_prior_table(region_directory)
-    settings = settings_of(spec, region)
-    plan, counts = read_plans([planned / PLAN], settings), read_counts(partition)
+    settings = settings_of(as_fitted(spec, lengths, directory), region)
+    plan, counts = read_plans([planned], settings), read_counts(partition)
     table = synthesize(plan, counts, region, settings, stream, known)
     with results(directory) as here:
         path = attempt(here, "draw")

@@ -197,9 +197,9 @@ def _check_promise(manifest: Manifest, plan: pa.Table) -> None:
     privacy = manifest.privacy
     deltas = plan["delta"].to_numpy()
     epsilon, delta = float(plan["epsilon"].to_numpy().max()), float(deltas.max())
-    if manifest.prior.lengths is not None:
-        need(privacy.steps.lengths_epsilon == manifest.prior.lengths.epsilon, "steps must tell the ε of lengths")
-        epsilon = round_up(Fraction(epsilon) + Fraction(manifest.prior.lengths.epsilon))
+    lengths = 0.0 if manifest.prior.lengths is None else manifest.prior.lengths.epsilon
+    need(privacy.steps.lengths_epsilon == lengths, "steps must tell the ε of measured lengths")
+    epsilon = round_up(Fraction(epsilon) + Fraction(lengths))
     stated = privacy.certified_per_job
     need(stated.epsilon >= epsilon and stated.delta >= delta, "certified_per_job must cover every destination's plan")
     if manifest.plan.noise_law == "gaussian":
