@@ -135,6 +135,8 @@ def stability(world: World, epsilon: float, delta: float, rng: np.random.Generat
 
 def top_down(world: World, epsilon: float, delta: float, rng: np.random.Generator, _: Path) -> ODTable:
     """inf-tda on each destination: area within the next coarser level, then areas."""
+    from unittest import mock
+
     import pandas as pd
     from InfTDA import mechanism
 
@@ -145,16 +147,16 @@ def top_down(world: World, epsilon: float, delta: float, rng: np.random.Generato
         made = noise(**scale)
         return lambda values: made(values.copy())
 
-    mechanism.make_gaussian_noise = copying
     areas = world.by_area.shape[1]
     above = _above(world)
     levels = [above[a] for a in range(areas)], list(range(areas))
     index = pd.MultiIndex.from_arrays(levels if len(set(levels[0])) > 1 else [levels[1], levels[1]])
     out = np.zeros_like(world.by_area)
-    for i, counts in enumerate(world.by_area):
-        found = mechanism.inf_tda(pd.Series(counts.astype(np.int32), index=index), (float(epsilon), float(delta)), 1)
-        out[i, [key[-1] for key in found.index]] = found.to_numpy()
-    mechanism.make_gaussian_noise = noise
+    with mock.patch.object(mechanism, "make_gaussian_noise", copying):
+        for i, counts in enumerate(world.by_area):
+            told = pd.Series(counts.astype(np.int32), index=index)
+            found = mechanism.inf_tda(told, (float(epsilon), float(delta)), 1)
+            out[i, [key[-1] for key in found.index]] = found.to_numpy()
     return spread(world, out, rng)
 
 

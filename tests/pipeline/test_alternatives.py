@@ -1,11 +1,14 @@
 """What synthmap is measured against makes tables of the same kind, and comes near the truth where noise is small."""
 
+import argparse
 import functools
 import importlib
 import importlib.util
+import json
 
 import numpy as np
 import pytest
+from matplotlib import image
 
 from pipelines.release import release
 from synthmap.confidential.fidelity import read_confidential
@@ -64,3 +67,15 @@ def test_an_alternative(alternatives, world, tmp_path, method):
     headcount = np.bincount(world.table.destination, world.table.count, len(world.zones))
     assert np.array_equal(np.bincount(found.destination, found.count, len(world.zones)), headcount)
     assert world.score(found).area_to_area > AT_LEAST[method]
+
+
+def test_errors_are_kept_as_numbers_and_as_a_plot(alternatives, world, tmp_path, capsys):
+    few = ["synthmap, planned, lengths measured", "prior alone"]
+    chosen = argparse.Namespace(draws=2, delta=1e-5, epsilon=[1.0, 4.0], method=few, output=tmp_path / "out")
+    alternatives._run(world, chosen, tmp_path)
+    assert few[0] in capsys.readouterr().out
+    rows = json.loads((tmp_path / "out" / "alternatives-made-up.json").read_text())
+    told = [(row["method"], row["epsilon"]) for row in rows if row["method"] == few[0]]
+    assert told == [(few[0], 1.0), (few[0], 4.0)]
+    plot = image.imread(tmp_path / "out" / "alternatives-made-up.png")
+    assert len(np.unique(plot.reshape(-1, plot.shape[2]), axis=0)) > 50  # lines, markers and letters
