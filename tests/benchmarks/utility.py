@@ -4,35 +4,56 @@ Error of a destination's average commute (worker-weighted and not), common part 
 zone to zone), mean ± standard deviation over draws; `predicted` is the plan's own expectation of the first column, from
 public figures (`expected_mae_km` of `predicted_km`). Default prior, δ = 1e-5, everything included, rule pdp.
 
-Seen (5 draws each; ``--fixed`` looks for the best number of prior-mass cells *afterwards*, in the confidential table;
-on Rhode Island from ε = 1 on that row is of an earlier run, with a finer prior):
+Rows "lengths" spend a fiftieth of ε on mean commutes, to which the prior's decay is fitted (`prior.lengths_epsilon`);
+each draw has noise of its own in both. It leaves with code 1 where a number that was asked is not met, or where, with
+lengths, a fixed number of cells does better by more than noise.
+
+Seen (5 draws each, one run; ``--fixed`` looks for the best number of prior-mass cells *afterwards*, in the confidential
+table, with either decay):
 
 Rhode Island 2019 main       ε = 0.5          1          2          4        8.6         10
+planned, lengths, km       1.940±.016 1.595±.021 1.289±.005 1.087±.016 1.056±.009 1.046±.023
+best fixed, lengths, km    2.073±.033 1.728±.012 1.370±.004 1.142±.019 1.044±.019 1.051±.021
 planned, km                2.874±.006 2.342±.018 1.643±.011 1.164±.011 1.041±.007 1.049±.019
-best fixed cells, km       2.737±.012 2.342±.006 1.797±.012 1.240±.012 1.041±.015 1.036±.009
+best fixed cells, km       2.737±.012 2.321±.011 1.766±.015 1.218±.013 1.041±.014 1.035±.007
 tract cells, km            8.579      7.878      6.283      3.165      1.060      1.052
+planned, lengths, common   0.738      0.759      0.786      0.822      0.859      0.860
 planned, common part       0.723      0.749      0.783      0.823      0.858      0.860
 predicted, km              2.37       1.87       1.33       1.02       0.95       0.95
-prior alone 3.546 km (predicted 3.05), common part 0.701; the urn alone, without privacy, 1.046±.014 km, 0.862
+ the same, lengths         2.76       2.18       1.54       1.17       1.09       1.09
+prior alone 3.546 km (predicted 3.05), common part 0.701; fitted 2.186 and 0.728; the urn alone, without privacy,
+1.046±.014 km, 0.862
 
 District of Columbia 2023
+planned, lengths, km       0.466±.011 0.366±.003 0.292±.006 0.246±.004 0.232±.006 0.227±.004
+best fixed, lengths, km    0.477±.010 0.377±.005 0.301±.007 0.255±.003 0.230±.005 0.227±.004
 planned, km                0.447±.006 0.364±.005 0.287±.007 0.243±.002 0.230±.004 0.227±.003
 best fixed cells, km       0.475±.003 0.368±.003 0.289±.004 0.253±.002 0.229±.003 0.227±.001
 tract cells, km            0.840      0.766      0.603      0.348      0.232      0.229
 planned, common part       0.648      0.666      0.697      0.758      0.860      0.862
 predicted, km              0.65       0.49       0.34       0.25       0.23       0.23
-prior alone 0.541 km (predicted 0.88), common part 0.631; the urn alone 0.224±.003 km, 0.864
+prior alone 0.541 km (predicted 0.88), common part 0.631; fitted 0.539; the urn alone 0.224±.003 km, 0.864
 
 Leeds 2011
+planned, lengths, km       0.466±.033 0.280±.006 0.162±.006 0.108±.005 0.087±.011 0.082±.010
+best fixed, lengths, km    0.507±.011 0.322±.009 0.177±.003 0.108±.010 0.094±.008 0.083±.005
 planned, km                0.785±.006 0.477±.007 0.199±.008 0.101±.009 0.088±.005 0.086±.007
 best fixed cells, km       0.819±.003 0.474±.004 0.228±.014 0.117±.010 0.084±.006 0.087±.011
 zone cells, km             2.239      1.533      0.611      0.122      0.087      0.086
+planned, lengths, common   0.798      0.850      0.891      0.906      0.911      0.912
 planned, common part       0.787      0.841      0.892      0.909      0.911      0.913
 predicted, km              0.72       0.37       0.15       0.08       0.08       0.08
-prior alone 1.161 km (predicted 1.24), common part 0.751; the urn alone 0.084±.004 km, 0.912
+prior alone 1.161 km (predicted 1.24), common part 0.751; fitted 0.507; the urn alone 0.084±.004 km, 0.912
 
-The fixed 16 cells do better on Rhode Island at ε = 0.5 because their pull towards far cells (0.8 km at full noise)
-happens to cancel the bias of the prior there (−1.8 km), whose sign no planner can know.
+The default decay was chosen on these tables, so rows without lengths are in-sample. Fitted, it hardly matters where one
+begins: at ε = 0.5, 3 draws each, from these scales and powers, as given and fitted:
+                         10, 2.5      30, 2.5       3, 2.5       5, 1.6        60, 6
+Rhode Island, km       2.87, 1.93   3.22, 1.97   4.90, 2.32   2.95, 1.93   2.64, 1.93
+District, km           0.45, 0.47   0.75, 0.46   0.88, 0.45   0.45, 0.46   0.64, 0.46
+Leeds, km              0.78, 0.45   1.46, 0.46   0.65, 0.45   0.84, 0.49   1.25, 0.40
+
+Without lengths the fixed 16 cells do better on Rhode Island at ε = 0.5: their pull towards far cells (0.8 km at full
+noise) happens to cancel the bias of the default decay there (−1.8 km), whose sign no planner can know unmeasured.
 
 Cells by distance beside those by prior mass (``coarsening = "auto"``): none chosen in Leeds and the District; in Rhode
 Island for 5 % of workers at ε = 1 and below 0.3 % at 4 and 8.6, for 0.2 % less predicted error. They agree better tract
@@ -49,6 +70,7 @@ probabilistic promise at cell level; so it is not done.
 """
 
 import argparse
+import sys
 import tempfile
 from dataclasses import astuple
 from functools import cache
@@ -80,6 +102,8 @@ from tests.benchmarks import worlds
 from tests.benchmarks.worlds import World
 
 EPSILONS = (0.5, 1.0, 2.0, 4.0, 8.6, 10.0)
+ASKED = {1.0: (4.0, 0.53), 2.0: (3.0, 0.56), 4.0: (1.5, 0.64), 8.6: (1.0, 0.72)}  # km at most, common part at least
+_NOISE = 1.05  # an error of a few draws, times the one that is compared with
 
 
 class Bench:
@@ -142,6 +166,15 @@ class Bench:
             rows.append(astuple(self.world.score(ODTable(self.origin, self.destination, np.concatenate(drawn))))[:3])
         return self.show("no privacy: the urn alone", "any", rows, float("nan"))
 
+    def short_of(self, epsilon: float, found: list[float], urn_km: float) -> list[str]:
+        """Return what a planned row lacks; no plan errs less than the urn alone, see above."""
+        if self.world.name != worlds.RHODE_ISLAND or self.delta != 1e-5 or epsilon not in ASKED:
+            return []
+        km, common = ASKED[epsilon]
+        short = found[0] > max(km, _NOISE * urn_km) or found[2] < common
+        told = f"ε = {epsilon:g}: {found[0]:.3f} km (asked {km:g}), common part {found[2]:.3f} (asked {common:g})"
+        return [told] if short else []
+
     def show(self, name: str, epsilon: str, rows: list[tuple[float, ...]], expected: float) -> list[float]:
         mean, deviation = np.mean(rows, axis=0), np.std(rows, axis=0)
         cells = [f"{m:.3f} ± {d:.3f}" for m, d in zip(mean, deviation, strict=True)]
@@ -160,24 +193,29 @@ def main() -> None:
     )
     parser.add_argument("--lengths", type=float, default=0.02, help="Share of ε that measured lengths take.")
     chosen = parser.parse_args()
+    short = []
     for name in [chosen.world] if chosen.world else [worlds.RHODE_ISLAND, worlds.DISTRICT, worlds.LEEDS]:
         with tempfile.TemporaryDirectory() as directory:
-            _run(Bench(worlds.world(name, Path(directory)), chosen.draws, chosen.delta), chosen)
+            found = _run(Bench(worlds.world(name, Path(directory)), chosen.draws, chosen.delta), chosen)
+            short += [f"{name}, {one}" for one in found]
+    sys.exit("falls short: " + "; ".join(short) if short else 0)
 
 
-def _run(bench: Bench, chosen: argparse.Namespace) -> None:
+def _run(bench: Bench, chosen: argparse.Namespace) -> list[str]:
+    """Print the rows of a world and return where it falls short."""
     world = bench.world
     print(f"\n{world.name}: {bench.headcount.sum():,} workers, {bench.headcount.size:,} destinations, "
           f"{len(world.zones):,} zones; δ = {chosen.delta:g}; {chosen.draws} draws")  # fmt: skip
     print(f"{'':34}{'ε':>5}  {'MAE km':>15} {'unweighted':>15} {'common part':>15} {'predicted':>9}")
     bench.released("prior alone", chosen.epsilon[0], cells=1)
     bench.released("prior alone, lengths measured", chosen.epsilon[0], lengths=chosen.lengths, cells=1)
-    bench.urn_without_noise()
+    urn_km, short = bench.urn_without_noise()[0], []
     areas = int(np.unique(world.area[:-1]).size)
     finest = None if world.level == "zone" else world.level
     for epsilon in chosen.epsilon:
-        bench.released("planned", epsilon)
-        bench.released("planned, lengths measured", epsilon, lengths=chosen.lengths)
+        short += bench.short_of(epsilon, bench.released("planned", epsilon), urn_km)
+        planned = bench.released("planned, lengths measured", epsilon, lengths=chosen.lengths)
+        short += bench.short_of(epsilon, planned, urn_km)
         bench.released("tract cells, uniform α", epsilon, coarsening="distance", finest=finest, cells=areas)
         if chosen.fixed:
             most = min(len(world.zones), 4096)
@@ -185,7 +223,10 @@ def _run(bench: Bench, chosen: argparse.Namespace) -> None:
                 plans = {k: {"cells": k, "lengths": lengths} for k in LADDER if k <= most}
                 rows = {k: bench.released(f"fixed, {k} cells{told}", epsilon, 1, **plan) for k, plan in plans.items()}
                 best = min(rows, key=lambda k: rows[k][0])
-                bench.released(f"best fixed: {best} cells{told}", epsilon, **plans[best])
+                fixed = bench.released(f"best fixed: {best} cells{told}", epsilon, **plans[best])
+                if planned[0] > _NOISE * fixed[0]:
+                    short.append(f"ε = {epsilon:g}: {planned[0]:.3f} km, with {best} cells{told} {fixed[0]:.3f} km")
+    return short
 
 
 if __name__ == "__main__":
