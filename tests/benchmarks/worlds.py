@@ -96,7 +96,7 @@ class World:
         to_area = aggregate(paired, self.area, self.area)
         return Score(error.mae_km, error.mae_km_unweighted, common_part(to_area), common_part(to_zone))
 
-    def released(self, directory: Path, *, lengths: float = 0.0, **plan: Any) -> ODTable:
+    def released(self, directory: Path, *, lengths: float = 0.0, seed: int | None = None, **plan: Any) -> ODTable:
         """Return the table of a release, made through the whole pipeline.
 
         ``epsilon`` and ``delta`` go to [privacy]; `lengths` is the share of ε that measured lengths take.
@@ -107,6 +107,7 @@ class World:
             prior = prior.model_copy(update={"lengths_epsilon": lengths * privacy["epsilon"]})
         changed = {
             "prior": prior,
+            "run": self.spec.run.model_copy(update={"seed": seed}),
             "store": directory,
             "segments": None,  # nothing that is compared has any
             "privacy": self.spec.privacy.model_copy(update=privacy),
