@@ -11,7 +11,7 @@ import typer
 
 from pipelines.interrupts import end_on
 from synthmap import __version__
-from synthmap.commands import audit, datasets, export, keys, ledger, metrics, serving, statement, up
+from synthmap.commands import audit, datasets, export, fit, keys, ledger, metrics, serving, statement, up
 from synthmap.commands.shared import AsJson, Database, Scheduler, progress_bars
 from synthmap.commands.shared import show as _print
 from synthmap.errors import ConfigurationError, SynthmapError
@@ -27,6 +27,7 @@ app.add_typer(audit.app)
 app.add_typer(serving.app)
 app.add_typer(up.app)
 app.add_typer(export.app)
+app.add_typer(fit.app)
 app.add_typer(statement.app)
 app.add_typer(keys.app, name="keys")
 app.add_typer(datasets.app, name="datasets")

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from synthmap.compiled import compiled
 from synthmap.geography.decay import rough_mean_km
 from synthmap.geography.hierarchy import ZoneTree
-from synthmap.geography.prior import NO_TABLE, PriorModel, class_at, prior_from
+from synthmap.geography.prior import NO_TABLE, PriorModel, PriorTable, class_at, finest_level, prior_from
 from synthmap.geography.region import Region
-from synthmap.kernels.lengths import PARTS, noise_of_sums
+from synthmap.kernels.lengths import PARTS, lengths_of, noise_of_sums
 from synthmap.kernels.stream import Stream, draw_all
 from synthmap.privacy.lengths import least_lengths_units
 from synthmap.spec import Spec
@@ -30,6 +30,7 @@ _PRECISION = 0.025  # largest noise of a class's mean, as a share of it, with wh
 _TRUST = 0.25  # how far public means are from true ones, as a share of them, where nothing was measured
 _FARTHEST_SCALE = 50.0  # times the public scale, or part of it, that a fitted one may be
 _HALVINGS = 12  # of the range of a scale's logarithm: to a fifth of a percent
+_EXACT = 10.0  # ε of noise so small that a public table has as many classes as there can be
 _STREAM = 2**64 - 1  # the last number of a stream; no destination has it
 
 
@@ -176,15 +177,23 @@ def noisy_sums(
     stream : Stream
         `secure_stream()` for a release.
     """
-    typical = np.minimum(PARTS, np.floor(classes.public_km / classes.cap_km * PARTS + 0.5)).astype(np.int64)
-    sums = np.zeros(classes.workers.size, np.int64)
-    np.add.at(sums, of, lengths + elsewhere * typical[of])
+    sums = _sums(classes, of, lengths, elsewhere)
     noise = np.empty(sums.size, np.int64)
     numbers = np.array([_STREAM - one for one in range(sums.size)], np.uint64)
     budget = np.full(sums.size, 2 * PARTS)
 
     draw_all(stream, numbers, budget, partial(noise_of_sums, classes.units), noise)
     return sums + noise
+
+
+def _sums(
+    classes: LengthClasses, of: NDArray[np.int64], lengths: NDArray[np.int64], elsewhere: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Return the sum of lengths of each class, as secret as they are."""
+    typical = np.minimum(PARTS, np.floor(classes.public_km / classes.cap_km * PARTS + 0.5)).astype(np.int64)
+    sums = np.zeros(classes.workers.size, np.int64)
+    np.add.at(sums, of, lengths + elsewhere * typical[of])
+    return sums
 
 
 def fit_decay(
@@ -222,6 +231,25 @@ def fit_decay(
         mean_km=mean.tolist(),
         scales_km=scales,
     )
+
+
+def fit_to_table(region: Region, spec: Spec, table: PriorTable) -> MeasuredLengths:
+    """Return the decay that `spec`'s has by class where it is fitted to a public table: exact, and without cost.
+
+    Parameters
+    ----------
+    table : PriorTable
+        Public, at least one row.
+    """
+    decay = public_decay(spec)
+    starts = table.first
+    destination = np.flatnonzero(np.diff(starts)).astype(np.int32)
+    headcount = np.add.reduceat(table.workers, starts[destination])
+    cap = length_cap_km(region, decay)
+    classes, of = length_classes(region, decay, destination, headcount, _EXACT, cap)
+    places, first_row = region.tree.level_centre[finest_level(region.tree)], np.append(starts[destination], starts[-1])
+    lengths, elsewhere = lengths_of(places, destination, first_row, table.origin, table.workers[:, None], cap)
+    return fit_decay(region, decay, destination, classes, _sums(classes, of, lengths, elsewhere), _EXACT)
 
 
 def with_decay(spec: Spec, measured: MeasuredLengths) -> Spec:
