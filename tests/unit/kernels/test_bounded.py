@@ -18,28 +18,44 @@ def below(words, bound):
     return uniform_below(np.array(words, np.uint64), reader, bound), int(reader[0])
 
 
-def test_words_that_would_favour_small_residues_are_rejected():
-    bound = 10
-    reject = 2**64 % bound
-    assert below([reject - 1, 12345], bound) == (5, 2)
-    assert below([reject, 12345], bound) == (reject % bound, 1)
-    assert (2**64 - reject) % bound == 0
+def exact(word, bound):
+    """Return what a word stands for by Lemire's rule, in unbounded integers; None where it is rejected."""
+    value, rest = divmod(word * bound, 2**64)
+    return None if rest < 2**64 % bound else value
 
 
-@pytest.mark.parametrize("bound", [1, 2, 2**20, 2**62])
-def test_powers_of_two_take_the_low_bits(bound):
-    assert below([2**64 - 3], bound) == ((2**64 - 3) % bound, 1)
+def edge_words(value, bound):
+    """Return the words around the first and the last that stand for a value, or would."""
+    first, after = -(-value * 2**64 // bound), -(-(value + 1) * 2**64 // bound)
+    return [word for end in (first, after) for word in range(end - 3, end + 3) if 0 <= word < 2**64]
 
 
-@pytest.mark.parametrize("bound", [3, 2**62 - 1, 2**62 + 1, 2**63 - 1])
-def test_the_largest_word_is_in_range(bound):
-    value, _ = below([2**64 - 1, 2**64 - 1], bound)
-    assert value == (2**64 - 1) % bound
+BOUNDS = [1, 2, 3, 10, 2**20, 2**32 - 1, 2**32 + 1, 10**12 + 39, 2**62 - 1, 2**62, 2**62 + 1, 2**63 - 1]
+
+
+@pytest.mark.parametrize("bound", BOUNDS)
+def test_a_word_stands_for_what_the_rule_says_and_rejected_ones_are_passed_over(bound):
+    following = next(word for word in (12345, 54321, 2**63 + 1) if exact(word, bound) is not None)
+    rejected = 0
+    for value in {max(0, min(bound - 1, one)) for one in (0, 1, bound // 3, bound // 2, bound - 2, bound - 1)}:
+        for word in edge_words(value, bound):
+            found, read = below([word, following], bound)
+            expected = exact(word, bound)
+            rejected += expected is None
+            assert (found, read) == ((exact(following, bound), 2) if expected is None else (expected, 1))
+    assert (rejected > 0) == (2**64 % bound > 0)
+
+
+@pytest.mark.parametrize("bound", [1, 2, 3, 5, 6, 7, 100, 127, 128])
+def test_the_rule_gives_every_value_as_many_words(bound):
+    """All words of 8 bits, by the same rule."""
+    kept = [word * bound // 256 for word in range(256) if word * bound % 256 >= 256 % bound]
+    assert np.bincount(kept, minlength=bound).tolist() == [256 // bound] * bound
 
 
 def test_running_out_of_words_is_told_and_stays_told():
     reader = np.zeros(1, np.int64)
-    words = np.array([5], np.uint64)
+    words = np.array([5 << 61], np.uint64)
     assert uniform_below(words, reader, 8) == 5
     assert uniform_below(words, reader, 8) == 0
     assert reader[0] < 0

@@ -20,8 +20,8 @@ def test_compiled_and_exact_agree_at_the_boundaries_of_a_large_urn(keep, offset)
     workers, p, q, k = 2**20, 2232, 2**40, 10
     homes = np.sort(np.arange(workers) % k)
     unit = workers * q + offset
-    words = np.array([unit], np.uint64)
+    words = np.array([-(-unit * 2**64 // (workers * q + k * p)) + 1], np.uint64)  # the second that stands for it
     arguments = (homes, 1, k, p, q, np.empty(0, np.int64), np.array([0, k]), np.array([keep]))
     found = urn.draw(*arguments, words, np.zeros(1, np.int64))[0]
-    # all cells are occupied, so nothing is dropped; words below the urn's total are not reduced
+    # all cells are occupied, so nothing is dropped
     assert found == (homes[unit // q] if offset < 0 else min(offset // p, k - 1))
