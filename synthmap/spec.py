@@ -18,6 +18,7 @@ from synthmap.remote import anchored
 # what the service calls columns of zones, and of flows
 _OF_ZONES = {"", "count", "geometry", "id", "in", "latitude", "level", "longitude", "out", "prior_share", "weight"}
 _OF_ZONES |= {"out_error", "zone", "zones"}
+_LEAST_EPSILON = 1e-3  # that a part of privacy.epsilon may be
 _OF_FLOWS = {"destination", "distance_km", "expected_error", "high", "low", "origin"}
 
 
@@ -165,7 +166,7 @@ class PriorSpec(_Section):
     power: float = Field(default=2.5, ge=0, le=20)
     class_edges_km: list[Annotated[float, Field(gt=0, allow_inf_nan=False)]] = Field(default=[], max_length=99)
     class_scales_km: list[Annotated[float, Field(gt=0, allow_inf_nan=False)]] = Field(default=[], max_length=100)
-    lengths_epsilon: float | None = Field(default=None, ge=1e-3, le=10, strict=True)
+    lengths_epsilon: float | None = Field(default=None, ge=_LEAST_EPSILON, le=10, strict=True)
     elsewhere_share: float | None = Field(default=None, ge=0, le=0.9)
     strength: float = Field(default=5.0, gt=0, allow_inf_nan=False)
     strength_inside: float = Field(default=400.0, gt=0, allow_inf_nan=False)
@@ -246,8 +247,11 @@ class Spec(_Section):
         if not (noisy or self.privacy.rule is Rule.PURE or "delta" in self.privacy.model_fields_set):
             raise ValueError('privacy.delta must be given unless privacy.rule is "pure" or plan.mechanism "histogram"')
         lengths = self.prior.lengths_epsilon
-        if lengths is not None and lengths >= self.privacy.epsilon:
-            raise ValueError(f"prior.lengths_epsilon ({lengths:g}) must be a part of privacy.epsilon, below it")
+        if lengths is not None and self.privacy.epsilon - lengths < _LEAST_EPSILON:  # found before it is paid
+            raise ValueError(
+                f"prior.lengths_epsilon ({lengths:g}) must leave {_LEAST_EPSILON:g} or more of privacy.epsilon to the "
+                "table"
+            )
         if lengths is not None and gaussian:
             raise ValueError('prior.lengths_epsilon must be left out where plan.noise is "gaussian"')
         names = self.segment_columns

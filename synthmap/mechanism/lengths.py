@@ -142,8 +142,8 @@ def length_classes(
     points = region.points(destination)
     taken = _by_headcount(np.arange(destination.size), headcount, _SAMPLE)
     typical = float(_capped_km(region.tree, model, points[taken], cap_km).mean())
-    share = _noise_km(units, cap_km) / (_PRECISION * typical * float(headcount.sum()))
-    classes = int(min(MOST_CLASSES, max(1.0, 1.0 / share)))
+    sharp = _PRECISION * typical * float(headcount.sum()) / _noise_km(units, cap_km)
+    classes = int(min(MOST_CLASSES, max(1.0, sharp)))
     rough = np.sort(_rough_km(region.tree, model, points[taken]))
     edges = np.unique(rough[np.arange(1, classes) * rough.size // classes])
     edges = edges[edges > rough[0]]

@@ -12,6 +12,7 @@ from synthmap.privacy.epsilon import Epsilon, check_epsilon, ratio_minus_one
 from synthmap.privacy.histogram import UNITS
 
 _BELOW = 16  # where the search begins: floats are off by less
+_LARGEST = 700.0  # of ε: exp of more is no float
 
 
 def lengths_epsilon(units: int, sensitivity: int) -> Epsilon:
@@ -27,6 +28,11 @@ def lengths_epsilon(units: int, sensitivity: int) -> Epsilon:
     sensitivity : int
         S, at least 1.
 
+    Raises
+    ------
+    PrivacyParameterError
+        If the units are out of range, or so few that they cost more than any ε that can be spent.
+
     Examples
     --------
     >>> lengths_epsilon(2**30, 2).ratio
@@ -34,6 +40,8 @@ def lengths_epsilon(units: int, sensitivity: int) -> Epsilon:
     """
     if not 0 < units < UNITS // 2:
         raise PrivacyParameterError(f"noise units ({units}) must be above 0 and below 2147483648")
+    if sensitivity * math.log((UNITS - units) / units) > _LARGEST:
+        raise PrivacyParameterError(f"noise units ({units}) must be more: their ε is above {_LARGEST:g}")
     return Epsilon.from_ratio(Fraction(UNITS - units, units) ** sensitivity)
 
 

@@ -1,6 +1,7 @@
 """Verification of a release: hashes, sums, invariants, and the promise against the plan."""
 
 import hashlib
+import math
 import os
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
@@ -199,7 +200,10 @@ def _check_promise(manifest: Manifest, plan: pa.Table) -> None:
     epsilon, delta = float(plan["epsilon"].to_numpy().max()), float(deltas.max())
     lengths = 0.0 if manifest.prior.lengths is None else manifest.prior.lengths.epsilon
     need(privacy.steps.lengths_epsilon == lengths, "steps must tell the ε of measured lengths")
-    epsilon = round_up(Fraction(epsilon) + Fraction(lengths))
+    if manifest.prior.lengths is not None:
+        need(manifest.plan.noise_law != "gaussian", "no lengths may be measured beside gaussian noise")
+        need(lengths > 0 and math.isfinite(lengths + epsilon), "the ε of lengths must be above 0 and finite")
+        epsilon = round_up(Fraction(epsilon) + Fraction(lengths))
     stated = privacy.certified_per_job
     need(stated.epsilon >= epsilon and stated.delta >= delta, "certified_per_job must cover every destination's plan")
     if manifest.plan.noise_law == "gaussian":
