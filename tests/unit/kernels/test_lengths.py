@@ -62,7 +62,7 @@ def test_lengths_are_those_of_plain_python(town, table, cap_km):
 
 def test_elsewhere_is_counted_apart(town, table):
     inside, elsewhere = found(town, table, 40.0)
-    destination, first_row, origin, workers = table
+    _, first_row, origin, workers = table
     assert inside[3] == 0
     assert elsewhere[3] == workers[first_row[3]].sum()
     assert elsewhere.sum() == workers[origin == len(town.zones)].sum() > 0
@@ -89,7 +89,9 @@ def test_a_worker_counts_from_none_to_all_of_the_cap(town):
     assert lengths[town.zones.longitude.argmax()] == PARTS  # some 1,000 km away
 
 
-@pytest.mark.parametrize(("parts", "wanted"), [(1.5 - 1e-6, 1), (1.5 + 1e-6, 2), (999.5 - 1e-6, 999), (999.5 + 1e-6, PARTS)])  # fmt: skip
+@pytest.mark.parametrize(
+    ("parts", "wanted"), [(1.5 - 1e-6, 1), (1.5 + 1e-6, 2), (999.5 - 1e-6, 999), (999.5 + 1e-6, PARTS)]
+)
 def test_lengths_are_rounded_to_the_nearest_part(town, parts, wanted):
     at = [(town.zones.longitude[zone], town.zones.latitude[zone]) for zone in (7, 50)]
     assert one_worker(town, 7, 50, km_between(*at) * PARTS / parts) == wanted

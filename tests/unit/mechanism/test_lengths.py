@@ -1,4 +1,4 @@
-"""Classes of destinations, noisy sums of neighbouring tables, the decay fitted to them, and what is left for a table."""
+"""Classes of destinations, noisy sums of neighbours, the decay fitted to them, and what is left for a table."""
 
 import math
 from dataclasses import fields, replace
@@ -53,7 +53,9 @@ def test_classes_hold_about_equally_many_workers(town, places, largest):
     assert all((of[rows] == one).all() for one, rows in enumerate(classes.sample))
 
 
-@pytest.mark.parametrize(("epsilon", "each"), [(1e-3, 1), (0.01, 100), (0.02, 1000), (0.1, 10), (1.0, 10**5), (10.0, 10**6)])  # fmt: skip
+@pytest.mark.parametrize(
+    ("epsilon", "each"), [(1e-3, 1), (0.01, 100), (0.02, 1000), (0.1, 10), (1.0, 10**5), (10.0, 10**6)]
+)
 def test_there_are_never_more_than_eight_and_as_many_as_noise_allows(town, places, epsilon, each):
     classes, of = classes_of(town, places, np.full(places.size, each), epsilon)
     assert 1 <= classes.workers.size <= MOST_CLASSES
@@ -261,7 +263,9 @@ def test_without_lengths_the_table_has_the_whole():
     assert table_epsilon(spec_of(0.1 + 0.2, None)) == 0.1 + 0.2
 
 
-@pytest.mark.parametrize(("epsilon", "lengths"), [(0.02, 0.02), (0.02, 0.03), (0.02, 0.0195), (0.02, math.nextafter(0.02, 0))])  # fmt: skip
+@pytest.mark.parametrize(
+    ("epsilon", "lengths"), [(0.02, 0.02), (0.02, 0.03), (0.02, 0.0195), (0.02, math.nextafter(0.02, 0))]
+)
 def test_a_table_for_which_next_to_nothing_is_left_is_refused_before_anything_is_paid(epsilon, lengths):
-    with pytest.raises(ValueError, match="must leave 0.001 or more of privacy.epsilon to the table"):
+    with pytest.raises(ValueError, match=r"must leave 0\.001 or more of privacy.epsilon to the table"):
         spec_of(epsilon, lengths)
