@@ -8,6 +8,7 @@ import polars as pl
 import psutil
 import pytest
 
+import pipelines.lengths
 import pipelines.partition
 import pipelines.synthesize
 import pipelines.tabulate
@@ -113,6 +114,7 @@ def test_a_broken_gzip_file_is_not_quoted(bad_spec, tmp_path, caplog, capfd):
 STAGES = {
     "tabulate": (pipelines.tabulate, "read_table"),
     "collect": (pipelines.partition, "merge_duplicates"),
+    "measure": (pipelines.lengths, "noisy_sums"),
     "draw": (pipelines.synthesize, "synthesize"),
     "write": (pipelines.synthesize, "write_part"),
 }
@@ -132,8 +134,8 @@ def test_no_unexpected_error_quotes_the_table(
         raise fault from RuntimeError(value)
 
     monkeypatch.setattr(module, name, broken)
-    with pytest.raises(StageError, match=r"stage (tabulate|collect|draw) failed") as caught:
-        release(make_spec(), scheduler="threads")
+    with pytest.raises(StageError, match=r"stage (tabulate|collect|measure|draw) failed") as caught:
+        release(make_spec(prior={"lengths_epsilon": 0.3}), scheduler="threads")
     assert SECRET not in all_texts(caught.value)
     assert caught.value.__cause__ is None
     assert SECRET not in caplog.text + "".join(capfd.readouterr())

@@ -56,10 +56,12 @@ def two_tables(region, tmp_path, make_spec):
     ):
         part.write_csv(tmp_path / f"od-{number}.csv")
 
-    def make(*more):
+    def make(*more, **changes):
         table = make_spec().tables[0].model_dump(exclude_none=True)
         paths = [tmp_path / "od-0.csv", tmp_path / "od-1.csv", *more]
-        return make_spec(segments=None, tables=[table | {"path": path} for path in paths], run={"partitions": 6})
+        return make_spec(
+            segments=None, tables=[table | {"path": path} for path in paths], run={"partitions": 6}, **changes
+        )
 
     return make
 
@@ -71,7 +73,8 @@ def windows(array, public, length=40):
     return {piece for piece in pieces if len(Counter(piece)) >= 7 and piece not in public}
 
 
-def test_a_release_tells_the_scheduler_nothing_but_headcounts(tapped, two_tables, region, tmp_path):
+@pytest.mark.parametrize("prior", [{}, {"lengths_epsilon": 0.3}], ids=["public decay", "measured lengths"])
+def test_a_release_tells_the_scheduler_nothing_but_headcounts(tapped, two_tables, region, tmp_path, prior):
     tap, address, _ = tapped
     kept = tmp_path / "kept"
 
@@ -79,7 +82,7 @@ def test_a_release_tells_the_scheduler_nothing_but_headcounts(tapped, two_tables
         if (stage, done) == ("draw", 0):
             shutil.copytree(*(tmp_path / "scratch").glob("synthmap-scratch-*[!k]"), kept)
 
-    found = release(two_tables(), scheduler=address, progress=keep)
+    found = release(two_tables(prior=prior), scheduler=address, progress=keep)
     stretches = [np.load(path) for path in kept.glob("table-*/headcount.npy")]
     public = sum(stretches)
     assert sum(counted.any() for counted in stretches) == 2  # of each table one stretch: CSV is read as a whole
