@@ -187,7 +187,7 @@ class PriorSpec(_Section):
     @model_validator(mode="after")
     def _classes(self) -> Self:
         edges, scales = self.class_edges_km, self.class_scales_km
-        if len(scales) != (len(edges) + 1 if edges else 0) or edges != sorted(set(edges)):
+        if len(scales) != (len(edges) + 1 if edges or scales else 0) or edges != sorted(set(edges)):
             raise ValueError(
                 "class_edges_km must ascend, with one more class_scales_km than these; or neither be given"
             )

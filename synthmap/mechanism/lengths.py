@@ -31,6 +31,7 @@ _TRUST = 0.25  # how far public means are from true ones, as a share of them, wh
 _FARTHEST_SCALE = 50.0  # times the public scale, or part of it, that a fitted one may be
 _HALVINGS = 12  # of the range of a scale's logarithm: to a fifth of a percent
 _EXACT = 10.0  # ε of noise so small that a public table has as many classes as there can be
+_ANYWHERE_KM = 40_000.0  # no two places are as far apart
 _STREAM = 2**64 - 1  # the last number of a stream; no destination has it
 
 
@@ -104,7 +105,7 @@ def length_cap_km(region: Region, model: PriorModel) -> float:
     cumulative = region.tree.cumulative
     steps = (np.arange(_SAMPLE) + 0.5) * (float(cumulative[-1]) / _SAMPLE)
     homes = np.searchsorted(cumulative[1:], steps, side="right").astype(np.int32)
-    public = _capped_km(region.tree, model, region.points(homes), np.inf)
+    public = _capped_km(region.tree, model, region.points(homes), _ANYWHERE_KM)
     return max(1.0, _CAP * float(public.mean()))
 
 

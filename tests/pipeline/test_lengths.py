@@ -52,9 +52,10 @@ def test_the_parts_of_a_charge_add_up_to_the_whole(lengths_spec, jobs, epsilon):
     spec = lengths_spec(privacy={"epsilon": epsilon, "max_jobs_per_worker": jobs}, run={"seed": None})
     asked = charge_of(spec)
     lengths, table = asked.parts
-    assert (lengths.name, table.name) == ("mean lengths", "table")
+    assert (lengths.name, table.name) == ("mean lengths, all jobs together", "table")
+    assert (lengths.times, table.times) == (1, jobs)
     assert sum(Fraction(part.epsilon) * part.times for part in asked.parts) == jobs * Fraction(epsilon)
-    assert Fraction(lengths.epsilon) == Fraction(LENGTHS)
+    assert Fraction(lengths.epsilon) == jobs * Fraction(LENGTHS)
     assert Fraction(table_epsilon(spec)) <= Fraction(table.epsilon)
     assert (Fraction(lengths.delta), Fraction(table.delta)) == (0, Fraction(1e-6))
 
@@ -131,10 +132,10 @@ def test_a_manifest_tells_all_that_was_paid(lengths_spec, choice, jobs):
     assert len(prior.class_scales_km) == len(prior.class_edges_km) + 1 == len(prior.lengths.noisy_sums)
     assert sum(prior.lengths.workers) == 3000
     told = json.dumps(read_statement(found.path).model_dump(mode="json"), ensure_ascii=False)
-    assert "take ε = 0.3 of one job" in told
-    assert "composition, beliefs, lengths" in told
-    assert "and its mean commutes, measured with noise" in told
-    assert "after sums of commute lengths were measured once with noise" in told
+    assert "That took ε = 0.3 of" in told
+    assert "beliefs, lengths" in told
+    assert "and for mean commute lengths measured with noise" in told
+    assert "sums of commute lengths are measured once" in told
 
 
 def test_a_release_without_lengths_does_not_speak_of_them(make_spec):

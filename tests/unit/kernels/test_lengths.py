@@ -141,7 +141,7 @@ def test_running_out_of_words_draws_the_same_again(budget):
 
 def test_a_sum_that_ran_out_of_words_stays_as_it_was_and_others_are_drawn():
     words = np.full(8, 0, np.uint64)  # a first word of zeros is a positive noise, which goes on for ever
-    words[6] = np.uint64(2**32 - 1)  # no noise
+    words[6] = np.uint64(2**64 - 1)  # no noise
     out, status = np.array([5, 5, 5]), np.array([1, 1, 0], np.int8)
     noise_of_sums(2**30, np.array([0, 6, 7, 8]), words, out, status)
     assert out.tolist() == [5, 0, 5]
