@@ -135,6 +135,7 @@ def warm(spec_path: Path) -> None:
     import numpy as np
 
     from pipelines.partition import Partition, collect
+    from pipelines.planning import plan_partition
     from pipelines.synthesize import draw
     from pipelines.tabulate import HEADCOUNT, Stretch, tabulate
     from synthmap.analysis.prior_table import read_prior_table, write_prior_table
@@ -154,7 +155,8 @@ def warm(spec_path: Path) -> None:
         whole = Stretch(0, 0, 1)
         table = tabulate(spec, whole, place, place)
         headcount = np.load(table / HEADCOUNT)
-        draw(spec, collect(spec, Partition(0, headcount.size), [(whole, table)], headcount, place, place), place, place)
+        part = collect(spec, Partition(0, headcount.size), [(whole, table)], headcount, place, place)
+        draw(spec, part, plan_partition(spec, part, None, place, place), None, place, place)
     threads = {(one / "comm").read_text() for one in Path("/proc/self/task").iterdir()}
     assert not any(name.startswith("polars-0") for name in threads), f"a fork of this process would hang: {threads}"
 

@@ -12,7 +12,7 @@ import pytest
 import sites
 from starlette.testclient import TestClient
 
-import pipelines.partition
+import pipelines.planning
 import pipelines.publish
 import pipelines.synthesize
 from pipelines.jobs.__main__ import _teller, carry_out
@@ -137,8 +137,8 @@ def test_a_plan_is_made_from_the_same_for_both(neighbours, monkeypatch, change, 
         )
         return made(region, destination, headcount, settings, known)
 
-    made = pipelines.partition.plan_destinations
-    monkeypatch.setattr(pipelines.partition, "plan_destinations", spy)
+    made = pipelines.planning.plan_destinations
+    monkeypatch.setattr(pipelines.planning, "plan_destinations", spy)
     plans = []
     for path in neighbours(change, **changes):
         given.append([])

@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 import sites
 
-import pipelines.partition
+import pipelines.planning
 import synthmap.mechanism.dirichlet_plan
 import synthmap.privacy.gaussian
 from pipelines.jobs.__main__ import _described, _teller, carry_out
@@ -86,7 +86,7 @@ def taken_away(paths):
 )
 def test_planning_opens_nothing_and_does_the_same_work_for_both(neighbours, monkeypatch, change, options):
     """It goes on where every confidential file is away: the table, and what was made of it on the way."""
-    made, found = pipelines.partition.plan_destinations, []
+    made, found = pipelines.planning.plan_destinations, []
     specs = neighbours(change, run={"scratch": "scratch", "seed": 3, "partitions": 1}, plan=options)
 
     def spy(*given):
@@ -101,7 +101,7 @@ def test_planning_opens_nothing_and_does_the_same_work_for_both(neighbours, monk
         found.append((len(confidential), opens, calls, planned.to_table().to_pydict()))
         return planned
 
-    monkeypatch.setattr(pipelines.partition, "plan_destinations", spy)
+    monkeypatch.setattr(pipelines.planning, "plan_destinations", spy)
     for path in specs:
         plan(read_spec(path), scheduler="threads")
     (files, opens, calls, planned), other = found

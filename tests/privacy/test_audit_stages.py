@@ -13,7 +13,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from pipelines.files import write_part
-from pipelines.partition import PLAN, collect, partitions, read_plans
+from pipelines.partition import collect, partitions
+from pipelines.planning import plan_partition, read_plans
 from pipelines.synthesize import draw
 from pipelines.tabulate import HEADCOUNT, Stretch, tabulate
 from synthmap.analysis.prior_table import read_prior_table, write_prior_table
@@ -82,13 +83,18 @@ class Stages:
         (whole,) = partitions(headcount, 1)
         return collect(self.spec, whole, [(WHOLE, blocks)], headcount, self.public, self.directory)
 
+    def planned(self, partition):
+        """Write the public plan of a partition; return its file."""
+        return plan_partition(self.spec, partition, None, self.public, self.directory)
+
     def law(self, partition, choices, write=write_part):
         """Return the exact law of the rows that the drawing task publishes."""
         driven = synthesize(choices, self.world.settings)
+        planned = self.planned(partition)
         task = rebuilt(draw.__wrapped__, synthesize=driven, write_part=write)
 
         def run():
-            part = task(self.spec, partition, self.public, self.directory)
+            part = task(self.spec, partition, planned, None, self.public, self.directory)
             table = pl.read_parquet(part)
             part.unlink()
             assert table.columns[:5] == ["origin", "destination", "count", *self.spec.segment_columns]
@@ -126,7 +132,7 @@ def test_what_is_written_has_the_law_that_is_audited(stages, choices, name):
     assert len(audited) == len(set(small.world.tables())) > 5
     for table, law in audited.items():
         partition = small.collected(table)
-        plan = read_plans([partition / PLAN], small.world.settings)
+        plan = read_plans([small.planned(partition)], small.world.settings)
         for field in fields(planned):
             np.testing.assert_array_equal(getattr(plan, field.name), getattr(planned, field.name))
         assert small.law(partition, choices) == {small.rows(outcome): p for outcome, p in law.items()}
