@@ -7,6 +7,7 @@ from synthmap.analysis.read import read_od, read_zones_of
 from synthmap.analysis.table import pair
 from synthmap.errors import GeographyError, VintageError
 from synthmap.release.manifest import read_manifest
+from synthmap.release.verify import verify
 
 
 def compare(release_a: Path, release_b: Path) -> Comparison:
@@ -24,8 +25,10 @@ def compare(release_a: Path, release_b: Path) -> Comparison:
     GeographyError
         If the zones have different ids.
     ReleaseError
-        If one of them is no release or cannot be read.
+        If one of them is no release or not whole.
     """
+    for release in (release_a, release_b):
+        verify(release)
     first, second = read_manifest(release_a), read_manifest(release_b)
     if first.zones.vintage != second.zones.vintage:
         raise VintageError(

@@ -19,7 +19,10 @@ Seen, 5 draws each unless said, km and common part at ε = 1, 2, 4, 8.6 (deviati
 Rhode Island 2019, tract to zone    ε = 1         2           4           8.6
 histogram, means                 1.580 .605  1.213 .690  0.904 .820  0.413 .962
 histogram, likeliest (1 draw)    2.581 .619  1.841 .712  1.365 .843  0.546 .967
+histogram, lengths measured      1.272 .601  1.034 .685  0.775 .813  0.402 .959
 planned                          2.36  .531  1.65  .558  1.19  .595  1.05  .683
+planned, lengths measured        1.604 .533  1.287 .557  1.092 .592  1.045 .685
+Laplace by tract (OpenDP)        4.286 .517  2.945 .657  1.795 .794  0.733 .931
 geometric by tract (1 draw)      4.537 .518  3.319 .660  2.268 .807  0.618 .959
 inf-tda                          3.199 .246  2.265 .363  1.562 .492  1.021 .631
 stability histogram (OpenDP)     8.985 .372  8.942 .373  8.824 .377  8.096 .404
@@ -28,7 +31,8 @@ geometric, n(d) largest zones    at ε = 4, 1 draw: 12.37 .362
 ICDE 2008, a cell a tract (2)    7.872 .414  6.311 .474  3.277 .576  1.058 .692
 ICDE 2008, 100 cells (2 draws)   6.96  –     4.818 .454  2.524 .536  1.653 .576
 prior alone 3.546; no privacy, resampled (2 draws) 0.768 .779
-tract to tract: planned .749 .783 .823 .858; tract cells .622 .687 .796 .861; geometric .735 .815 .876 .964;
+tract to tract: planned .749 .783 .823 .858, with lengths .759 .786 .822 .859; histogram with lengths .825 .864 .910
+.969; Laplace .735 .818 .886 .952; tract cells .622 .687 .796 .861; geometric .735 .815 .876 .964;
 ICDE .623 .684 .780 .860, with 100 cells .474 .605 .730 .777; prior .701; no privacy .900
 (the histogram with tracts; its likeliest reading with 32 groups and strength_inside 240)
 
@@ -37,6 +41,8 @@ Made-up region, tract to tract, all in one run: what the histogram is compared w
 histogram, means                 0.619 .957  0.459 .973  0.349 .985  0.219 .995
 histogram, likeliest             0.630 .957  0.498 .972  0.431 .983  0.239 .995
 planned                          1.551 .880  0.979 .924  0.646 .949  0.579 .953
+planned, lengths measured (later)0.675 .891  0.618 .931  0.593 .950  0.585 .953
+histogram, lengths (later)       0.489 .963  0.374 .975  0.280 .985  0.157 .995
 inf-tda                          1.084 .888  0.737 .930  0.501 .956  0.340 .973
 geometric, n(d) largest zones    3.715 .757  2.699 .803  2.368 .807  1.519 .874
 stability histogram (OpenDP)     5.016 .699  4.637 .718  4.147 .746  2.848 .821
@@ -44,6 +50,8 @@ geometric by tract (earlier)     0.757 .947  0.498 .968  0.338 .981  0.186 .995
 
 Leeds 2011, zone to zone            ε = 1         2           4           8.6
 planned                          0.475 .842  0.189 .893  0.101 .909  0.083 .910
+planned, lengths measured        0.282 .850  0.166 .892  0.101 .907  0.088 .911
+histogram, lengths measured      0.042 .960  0.023 .979  0.011 .992  0.003 .999
 histogram, means                 0.043 .961  0.022 .980  0.011 .993  0.003 .999
 geometric (OpenDP)               0.049 .958  0.026 .980  0.014 .993  0.004 .999
 stability histogram (OpenDP)     0.286 .897  0.175 .934  0.094 .962  0.026 .990
@@ -54,12 +62,18 @@ prior alone 1.162 .740; no privacy, resampled 0.064 .937
 
 District of Columbia 2023, tract to zone (the histogram with tracts)
 planned                          0.364 .526  0.289 .552  0.243 .595  0.230 .700
+planned, lengths measured        0.367 .526  0.298 .550  0.244 .592  0.231 .698
+histogram, lengths measured      0.307 .626  0.232 .726  0.150 .849  0.073 .969
 histogram, means                 0.296 .629  0.226 .729  0.148 .853  0.071 .971
 histogram, likeliest             0.357 .633  0.261 .744  0.174 .867  0.072 .974
 tract cells, one α               0.766 .533  0.601 .582  0.345 .651  0.229 .704
 geometric by tract (OpenDP)      0.501 .599  0.403 .735  0.308 .862  0.100 .972
 ICDE 2008, a cell a tract (3)    0.762 .532  0.605 .575  0.385 .631  0.227 .703
-Laplace by tract (OpenDP, 3)     0.442 .599  0.316 .730  0.207 .846
+Laplace by tract (OpenDP, 2)     0.438 .600  0.309 .731  0.209 .845  0.107 .949
+stability histogram (OpenDP, 2)  1.101 .436  1.090 .438  1.058 .448  0.856 .505
+geometric by zone (2)            1.181 .373  1.180 .456  1.248 .515  0.877 .754
+inf-tda (1 draw)                 0.809 .242  0.605 .382  0.434 .529  0.310 .675
+prior alone 0.567 .451; no privacy, resampled 0.164 .787
 (100 distance cells are refused in Leeds and the District: fewer than the units of the coarsest level would be one)
 """
 
