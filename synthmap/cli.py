@@ -11,7 +11,7 @@ import typer
 
 from pipelines.interrupts import end_on
 from synthmap import __version__
-from synthmap.commands import audit, datasets, export, fit, keys, ledger, metrics, serving, statement, up
+from synthmap.commands import audit, compare, datasets, export, fit, keys, ledger, metrics, serving, statement, up
 from synthmap.commands.shared import AsJson, Database, Scheduler, progress_bars
 from synthmap.commands.shared import show as _print
 from synthmap.errors import ConfigurationError, SynthmapError
@@ -23,12 +23,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     help="Publish who commutes from where to where without giving anyone away.",
 )
-app.add_typer(audit.app)
-app.add_typer(serving.app)
-app.add_typer(up.app)
-app.add_typer(export.app)
-app.add_typer(fit.app)
-app.add_typer(statement.app)
+for one in (audit, serving, up, export, fit, statement, compare):
+    app.add_typer(one.app)
 app.add_typer(keys.app, name="keys")
 app.add_typer(datasets.app, name="datasets")
 app.add_typer(ledger.app, name="ledger")

@@ -4,19 +4,36 @@ from pathlib import Path
 
 from synthmap.analysis.comparison import Comparison, measure
 from synthmap.analysis.read import read_od, read_zones_of
-from synthmap.analysis.table import pair
+from synthmap.analysis.table import ZONE, pair
 from synthmap.errors import GeographyError, VintageError
 from synthmap.release.manifest import read_manifest
+from synthmap.release.remote_store import on_disk
 from synthmap.release.verify import verify
 
+_ROW = "{:<46} {:>12} {:>12}"
 
-def compare(release_a: Path, release_b: Path) -> Comparison:
+
+class ReleaseComparison(Comparison):
+    """The measures of a release against another one, as the reference; public.
+
+    Attributes
+    ----------
+    reference, release : str
+        Their ids.
+    """
+
+    reference: str
+    release: str
+
+
+def compare(release_a: Path, release_b: Path) -> ReleaseComparison:
     """Return the measures of `release_b` against `release_a` as the reference. Both are public, and so is the result.
 
     Parameters
     ----------
     release_a, release_b : Path
-        Directories of releases over zones of the same ids and vintage; points, weights and levels are those of a.
+        Releases over zones of the same ids and vintage, directories or addresses (``Path("s3://…")``); both are
+        verified first. Points, weights and levels are those of a.
 
     Raises
     ------
@@ -25,18 +42,67 @@ def compare(release_a: Path, release_b: Path) -> Comparison:
     GeographyError
         If the zones have different ids.
     ReleaseError
-        If one of them is no release or not whole.
+        If one of them is no release, or is not whole.
+    StorageError
+        If an object store does not answer.
     """
-    for release in (release_a, release_b):
-        verify(release)
-    first, second = read_manifest(release_a), read_manifest(release_b)
+    with on_disk(release_a) as a, on_disk(release_b) as b:
+        return _compare(a, b)
+
+
+def _compare(a: Path, b: Path) -> ReleaseComparison:
+    """Return `compare` of two directories."""
+    first, second = read_manifest(a), read_manifest(b)
     if first.zones.vintage != second.zones.vintage:
         raise VintageError(
             f"release {second.release}: vintage of the zones ({second.zones.vintage}) must be that of "
             f"{first.release} ({first.zones.vintage})"
         )
-    zones, others = read_zones_of(release_a, first), read_zones_of(release_b, second)
+    verify(a)
+    verify(b)
+    zones, others = read_zones_of(a, first), read_zones_of(b, second)
     if len(zones) != len(others) or (zones.find(others.ids) < 0).any():
         raise GeographyError(f"release {second.release}: zones must have the ids of those of {first.release}")
-    paired = pair(read_od(release_a, first, zones), read_od(release_b, second, zones), len(zones))
-    return measure(paired, zones)[0]
+    found = measure(pair(read_od(a, first, zones), read_od(b, second, zones), len(zones)), zones)[0]
+    fields = {name: getattr(found, name) for name in Comparison.model_fields}
+    return ReleaseComparison(**fields, reference=first.release, release=second.release)
+
+
+def report(found: ReleaseComparison) -> str:
+    """Return the main measures as a text."""
+    own = found.pairs[f"{ZONE}/{ZONE}"]
+    lines = [
+        f"Release {found.release} against {found.reference}.",
+        "Both are public, and so is this. It shows what differs in truth and the noise of both.",
+        f"{found.workers:,} workers instead of {found.workers_reference:,}, at {found.destinations:,} destinations of "
+        "either",
+        "",
+        _row("mean commute of all workers", _km(found.mean_km), f"was {_km(found.mean_km_reference)}"),
+        _row("average commute, absolute difference, by worker", _km(found.distance_mae_km)),
+        _row("average commute, signed difference, by worker", _km(found.distance_bias_km)),
+        _row("commute lengths, Wasserstein, whole table", _km(found.length_wasserstein_km)),
+        _row("common part of commute lengths, 2 km classes", _share(found.cpl)),
+        _row("total variation of origin zones, by destination", _share(found.tv)),
+        *[_row(f"common part of commuters, {key}", _share(value)) for key, value in found.cpc.items() if _same(key)],
+        f"pairs of zones: {own.spurious_share:.0%} of this release's are not in the other, "
+        f"{own.missing_share:.0%} of the other's are not in this",
+    ]
+    return "\n".join(lines)
+
+
+def _same(key: str) -> bool:
+    """Return whether a key of `cpc` names one level twice."""
+    origin, destination = key.split("/")
+    return origin == destination
+
+
+def _row(name: str, *values: str) -> str:
+    return _ROW.format(name, *values, *[""] * (2 - len(values))).rstrip()
+
+
+def _share(value: float | None) -> str:
+    return "" if value is None else f"{value:.3f}"
+
+
+def _km(value: float | None) -> str:
+    return "" if value is None else f"{value:.2f} km"

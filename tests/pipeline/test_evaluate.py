@@ -1,6 +1,7 @@
 """Releases of the made-up region, measured against the table they were made from."""
 
 import json
+import re
 
 import polars as pl
 import pytest
@@ -8,7 +9,7 @@ import pytest
 from pipelines.release import release
 from synthmap.analysis.compare import compare
 from synthmap.confidential.fidelity import evaluate
-from synthmap.errors import ConfigurationError, VintageError
+from synthmap.errors import ConfigurationError, GeographyError, ReleaseCorruptError, VintageError
 
 
 @pytest.fixture
@@ -141,3 +142,39 @@ class TestCompare:
         assert 0 < found.cpc["zone/zone"] < 1
         assert found.cpc == pytest.approx(compare(second, first).cpc)
         assert set(found.cpc) == set(evaluate(first, spec).cpc)
+        assert (found.reference, found.release) == (first.name, second.name)
+
+    def test_the_command_prints_text_or_json(self, released, command):
+        first, _ = released()
+        second, _ = released(run={"seed": 2})
+        told = command("compare", first, second)
+        assert told.returncode == 0, told.stderr
+        assert told.stdout.startswith(f"Release {second.name} against {first.name}")
+        assert "common part of commuters, tract/tract" in told.stdout
+        assert max(map(len, told.stdout.splitlines())) <= 120
+        values = json.loads(command("compare", first, second, "--json").stdout)
+        assert values == json.loads(json.dumps(compare(first, second).to_json()))
+
+    @pytest.mark.parametrize("place", [0, 1])
+    def test_a_release_that_was_tampered_with_is_refused(self, released, place):
+        paths = [released()[0], released(run={"seed": 2})[0]]
+        part = next((paths[place] / "od").iterdir())
+        part.write_bytes(part.read_bytes()[:-1] + b"x")
+        with pytest.raises(ReleaseCorruptError, match=re.escape(part.name)):
+            compare(*paths)
+
+    def test_other_zones_are_refused(self, released, region, tmp_path):
+        first, spec = released()
+        zones = pl.read_parquet(region / "zones.parquet")
+        zones.with_columns(pl.col("id").cast(pl.String) + "x").write_parquet(tmp_path / "zones.parquet")
+        changed = {"path": str(tmp_path / "zones.parquet")}
+        od = pl.read_parquet(region / "od.parquet")
+        od.with_columns(pl.col("origin", "destination").cast(pl.String) + "x").write_parquet(tmp_path / "od.parquet")
+        table = spec.tables[0].model_dump(exclude_none=True) | {"path": str(tmp_path / "od.parquet")}
+        second, _ = released(zones=changed, tables=[table])
+        with pytest.raises(GeographyError, match="must have the ids"):
+            compare(first, second)
+        other, _ = released(zones={"vintage": "demo-2"}, tables=[spec.tables[0].model_dump(exclude_none=True)
+                                                                 | {"vintage": "demo-2"}])  # fmt: skip
+        with pytest.raises(VintageError, match="demo-2"):
+            compare(first, other)
