@@ -109,6 +109,15 @@ def test_the_command_line_takes_addresses(far, command, tmp_path):
     for words in (["verify", address], ["statement", address]):
         done = command(*words)
         assert done.returncode == 0, done.stderr
+    for words, told in (
+        (["evaluate", address, "--against", tmp_path / "far.toml"], "CONFIDENTIAL"),
+        (["export", address, tmp_path / "out", "--format", "csv"], str(tmp_path / "out" / address.rsplit("/", 1)[1])),
+        (["compare", address, address], "Release demo-"),
+    ):
+        done = command(*words)
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.startswith(told)
+    assert [name for name in objects() if not name.startswith(("in/", "store/"))] == []  # no copies stay
     none = command("verify", "s3://bucket/store/none")
     assert none.returncode == 2
     assert none.stderr == "synthmap: release (s3://bucket/store/none) must hold a manifest.json\n"
