@@ -7,15 +7,19 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict
 
 from synthmap.analysis.comparison import Comparison, measure
-from synthmap.analysis.measures import weighted_mean
-from synthmap.analysis.prior_world import Setting, prior_variances_km2, prior_world
+from synthmap.analysis.measures import PairCounts, common_part, count_pairs, weighted_mean
+from synthmap.analysis.prior_distances import expected_bias_km, prior_cdf_width_km
+from synthmap.analysis.prior_world import Setting, in_cells, prior_variances_km2, prior_world
 from synthmap.analysis.read import PublishedPlan
 from synthmap.analysis.table import ZONE, pair
 from synthmap.geography.zones import Zones
+from synthmap.kernels.bounded import KEEP_UNITS
 from synthmap.published.expected import (
     HEADCOUNT_EDGES,
     expected_common_part,
     expected_mae_km,
+    expected_pairs,
+    expected_wasserstein_km,
     sampling_sd_km,
 )
 from synthmap.release.manifest import Manifest
@@ -40,13 +44,21 @@ class Expected(BaseModel):
     distance_mae_km, distance_mae_km_unweighted : float or None
         ``sqrt(2/π)`` times the plan's predicted error of each destination's average commute, averaged with the
         weights of the measure; None where the plan predicts none.
+    distance_bias_km, distance_bias_km_unweighted : float or None
+        Signed error of average commutes, if the prior were the truth (`expected_bias_km`); None where noise is added
+        to counts or empty cells are dropped.
+    length_wasserstein_by_destination_km : float or None
+        `expected_wasserstein_km`, under the assumptions of ``distance_mae_km``; None likewise.
     distance_sampling_sd_km : float or None
         Worker-weighted mean of the standard deviation that drawing alone gives an average commute; None where real
         counts are not resampled.
     prior_share : float
         Share of synthetic workers drawn from the prior.
     cpc_cells : float or None
-        Common part of the tables of cells, if the prior were the truth (`expected_common_part`); None likewise.
+        Common part of the tables of cells, if the prior were the truth (`expected_common_part`); None where real
+        counts are not resampled.
+    spurious_cells, missing_cells : float or None
+        Shares of occupied cells (`expected_pairs`); None where noise is added to counts or empty cells are dropped.
     cpc : dict of str to float
         Common part of commuters as the histogram's plan expects it, from origins of the level that it was planned for
         to zones, keyed as `Comparison.cpc`; empty where real counts are resampled.
@@ -54,40 +66,63 @@ class Expected(BaseModel):
     if_prior_were_true : Comparison or None
         Every measure in a world whose true origins are drawn from the prior (`prior_world`): noise and sampling
         without the error of the prior. None where the plan cannot be run again over these zones.
+    cpc_cells_if_prior_were_true, pairs_cells_if_prior_were_true : float, PairCounts or None
+        The same of tables of cells.
     """
 
     model_config = ConfigDict(frozen=True)
 
     distance_mae_km: float | None
     distance_mae_km_unweighted: float | None
+    distance_bias_km: float | None
+    distance_bias_km_unweighted: float | None
+    length_wasserstein_by_destination_km: float | None
     distance_sampling_sd_km: float | None
     prior_share: float
     cpc_cells: float | None
+    spurious_cells: float | None
+    missing_cells: float | None
     cpc: dict[str, float]
     by_headcount: list[ExpectedClass]
     if_prior_were_true: Comparison | None
+    cpc_cells_if_prior_were_true: float | None
+    pairs_cells_if_prior_were_true: PairCounts | None
 
 
 def expectation(manifest: Manifest, plan: PublishedPlan, setting: Setting, zones: Zones) -> Expected:
     """Return the expectations of a release with this plan."""
     n, mass = plan.headcount, plan.mass(setting.segments)
-    mae = expected_mae_km(plan.predicted_km)
+    mae, variances = expected_mae_km(plan.predicted_km), prior_variances_km2(setting)
+    wasserstein = expected_wasserstein_km(plan.predicted_km, variances, prior_cdf_width_km(setting))
     world = prior_world(setting, plan)
-    sampling, overlap = None, None
+    both = None if world is None else pair(*world, len(zones))
+    cells = None if both is None else in_cells(both, setting, plan)
+    sampling, overlap, spurious, missing = None, None, None, None
+    bias = np.full(n.size, np.nan)
     if plan.resampled:
-        deviation = sampling_sd_km(prior_variances_km2(setting), n, plan.size, _pull(mass, plan))
+        deviation = sampling_sd_km(variances, n, plan.size, _pull(mass, plan))
         sampling = float(weighted_mean(deviation, n))
-        common = expected_common_part(n, plan.size, plan.cells, mass / plan.cells)
-        overlap = float(weighted_mean(common, n + plan.size))
+        model = n, plan.size, plan.cells, mass / plan.cells
+        overlap = float(weighted_mean(expected_common_part(*model), n + plan.size))
+        bias = expected_bias_km(setting, plan)
+        if (plan.keep_units == KEEP_UNITS).all():
+            spurious, missing = expected_pairs(*model)
     return Expected(
         distance_mae_km=_mean(mae, n),
         distance_mae_km_unweighted=_mean(mae, np.ones(n.size)),
+        distance_bias_km=_mean(bias, n),
+        distance_bias_km_unweighted=_mean(bias, np.ones(n.size)),
+        length_wasserstein_by_destination_km=_mean(wasserstein, n),
         distance_sampling_sd_km=sampling,
         prior_share=float(weighted_mean(plan.prior_share, n)),
         cpc_cells=overlap,
+        spurious_cells=spurious,
+        missing_cells=missing,
         cpc={} if plan.resampled else {f"{_planned_level(manifest)}/{ZONE}": weighted_mean(plan.common_part, n)},
         by_headcount=_by_headcount(mae, n),
-        if_prior_were_true=None if world is None else measure(pair(*world, len(zones)), zones)[0],
+        if_prior_were_true=None if both is None else measure(both, zones)[0],
+        cpc_cells_if_prior_were_true=None if cells is None else common_part(cells),
+        pairs_cells_if_prior_were_true=None if cells is None else count_pairs(cells),
     )
 
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from synthmap.analysis.classes import ByDestination
 from synthmap.analysis.comparison import Comparison, measure
 from synthmap.analysis.expectation import Expected, expectation
-from synthmap.analysis.measures import common_part
+from synthmap.analysis.measures import PairCounts, common_part, count_pairs
 from synthmap.analysis.prior_table import read_prior_table
 from synthmap.analysis.prior_world import in_cells, setting_of
 from synthmap.analysis.read import PublishedPlan, read_od, read_plan
@@ -43,6 +43,8 @@ class Fidelity(Comparison):
     cpc_cells : float or None
         Common part of the tables of cells, between which the mechanism works; None where the release's cells
         cannot be made again over these zones.
+    pairs_cells : PairCounts or None
+        Spurious and missing pairs of cell and destination; None likewise.
     expected : Expected
         From public figures only; stands beside the measured values.
     """
@@ -52,6 +54,7 @@ class Fidelity(Comparison):
     release: str
     spec: str
     cpc_cells: float | None
+    pairs_cells: PairCounts | None
     expected: Expected
 
 
@@ -97,6 +100,7 @@ def evaluate_by_destination(release_directory: Path, spec: Spec) -> tuple[Fideli
         release=manifest.release,
         spec=spec.name,
         cpc_cells=None if cells is None else common_part(cells),
+        pairs_cells=None if cells is None else count_pairs(cells),
         expected=expectation(manifest, plan, setting, zones),
     )
     return fidelity, by_destination

@@ -7,8 +7,9 @@ from synthmap.analysis.comparison import Comparison
 from synthmap.analysis.table import ZONE
 from synthmap.confidential.fidelity import Fidelity
 
-_ROW = "{:<46} {:>10} {:>10} {:>12}"
+_ROW = "{:<50} {:>10} {:>10} {:>12}"
 _MOST_LEVELS = 6
+_NONE = "–"  # what is not known
 
 
 def report(found: Fidelity) -> str:
@@ -28,7 +29,13 @@ def report(found: Fidelity) -> str:
             world,
             "distance_mae_km_unweighted",
         ),
-        _km("average commute, signed error, by worker", found.distance_bias_km, None, world, "distance_bias_km"),
+        _km(
+            "average commute, signed error, by worker",
+            found.distance_bias_km,
+            expected.distance_bias_km,
+            world,
+            "distance_bias_km",
+        ),
         _km(
             "commute lengths, Wasserstein, whole table",
             found.length_wasserstein_km,
@@ -39,17 +46,13 @@ def report(found: Fidelity) -> str:
         _km(
             "commute lengths, Wasserstein, by destination",
             found.length_wasserstein_by_destination_km,
-            None,
+            expected.length_wasserstein_by_destination_km,
             world,
             "length_wasserstein_by_destination_km",
         ),
-        _row(
-            "common part of commute lengths, 2 km classes", _share(found.cpl), "", _share(world.cpl if world else None)
-        ),
-        _row(
-            "total variation of origin zones, by destination", _share(found.tv), "", _share(world.tv if world else None)
-        ),
-        _row("common part of commuters, cells/zone", _share(found.cpc_cells), _share(expected.cpc_cells), ""),
+        _row("common part of commute lengths, 2 km classes", found.cpl, None, world.cpl if world else None),
+        _row("total variation of origin zones, by destination", found.tv, None, world.tv if world else None),
+        *_cells(found),
     ]
     levels = list(found.tv_by_level)[:_MOST_LEVELS]
     keys = [f"{level}/{level}" for level in levels] + [f"{level}/{ZONE}" for level in levels[1:]]
@@ -58,15 +61,26 @@ def report(found: Fidelity) -> str:
         lines.append(
             _row(
                 f"common part of commuters, {key}",
-                _share(found.cpc[key]),
-                _share(expected.cpc.get(key)),
-                _share(world.cpc[key] if world else None),
+                found.cpc[key],
+                expected.cpc.get(key),
+                world.cpc[key] if world else None,
             )
         )
-    own = found.pairs[f"{ZONE}/{ZONE}"]
+    zones = f"{ZONE}/{ZONE}"
+    own, other = found.pairs[zones], world.pairs[zones] if world else None
     lines += [
-        f"pairs of zones: {own.spurious_share:.0%} of the release's are not in the tables, "
-        f"{own.missing_share:.0%} of the tables' are not in the release",
+        _row(
+            "pairs of zones only in the release, of its own",
+            own.spurious_share,
+            None,
+            other.spurious_share if other else None,
+        ),
+        _row(
+            "pairs of zones only in the tables, of theirs",
+            own.missing_share,
+            None,
+            other.missing_share if other else None,
+        ),
         *_residents(found),
         *_gravity(found),
         "",
@@ -74,20 +88,55 @@ def report(found: Fidelity) -> str:
         *_classes("density, jobs within 5 km × 5 km", "per km²", found.by_density),
         *_classes("true average commute", "km", found.by_length),
         "",
-        "expected: in closed form from public figures. prior true: the same plan run on origins made up from the",
-        "public prior, so noise and drawing without the prior's own error. What is not in km is a share.",
+        "expected: in closed form from public figures; of signed errors and cells as if the prior were the truth, of",
+        "others with an error of the prior as large as the plan takes it to be. prior true: the same plan run on",
+        "origins made up from the public prior, so noise and drawing alone. What is not in km is a share.",
+        f"{_NONE} under expected: there is no closed form; the figure to compare with is that under prior true.",
         "by worker: weighted by workers; by destination: each destination once. By true average commute, short ones",
         "look overstated and long ones understated in any noisy table.",
     ]
     return "\n".join(lines)
 
 
+def _cells(found: Fidelity) -> list[str]:
+    """Return rows on the tables of cells, between which the mechanism works."""
+    expected = found.expected
+    own, other = found.pairs_cells, expected.pairs_cells_if_prior_were_true
+    return [
+        _row(
+            "common part of commuters, cells/zone",
+            found.cpc_cells,
+            expected.cpc_cells,
+            expected.cpc_cells_if_prior_were_true,
+        ),
+        _row(
+            "cells occupied only in the release, of its own",
+            own.spurious_share if own else None,
+            expected.spurious_cells,
+            other.spurious_share if other else None,
+        ),
+        _row(
+            "cells occupied only in the tables, of theirs",
+            own.missing_share if own else None,
+            expected.missing_cells,
+            other.missing_share if other else None,
+        ),
+    ]
+
+
 def _residents(found: Fidelity) -> list[str]:
-    """Return a line on the workers living in each unit of the coarsest level with several, and of the finest."""
+    """Return rows on the workers living in each unit of the coarsest level with several, and of the finest."""
+    world = found.expected.if_prior_were_true
     several = [level for level, error in found.marginals.items() if error.units > 1]
-    shown = dict.fromkeys([*several[:1], *several[-1:]])
-    told = ", ".join(f"{level} by {found.marginals[level].relative_error:.1%}" for level in shown)
-    return [f"workers living in an area are off, summed over all and per worker: {told}"] if told else []
+    return [
+        _row(
+            f"workers living in an area are off, {level}",
+            found.marginals[level].relative_error,
+            None,
+            world.marginals[level].relative_error if world else None,
+        )
+        for level in dict.fromkeys([*several[:1], *several[-1:]])
+    ]
 
 
 def _gravity(found: Fidelity) -> list[str]:
@@ -95,21 +144,23 @@ def _gravity(found: Fidelity) -> list[str]:
     if found.gravity is None:
         return []
     tables, release = found.gravity.reference.distance, found.gravity.other.distance
-    return [
-        f"gravity model by {found.gravity.level}: distance to the power −{tables:.2f}, in the release −{release:.2f}"
-    ]
+    world = found.expected.if_prior_were_true
+    made = world.gravity if world else None
+    also = f" (prior true: −{made.reference.distance:.2f}, −{made.other.distance:.2f})" if made else ""
+    level = found.gravity.level
+    return [f"gravity model by {level}: distance to the power −{tables:.2f}, in the release −{release:.2f}{also}"]
 
 
-def _row(name: str, *values: str) -> str:
-    return _ROW.format(name, *values).rstrip()
+def _row(name: str, measured: float | None, expected: float | None, world: float | None) -> str:
+    return _ROW.format(name, *map(_share, (measured, expected, world)))
 
 
 def _share(value: float | None) -> str:
-    return "" if value is None else f"{value:.3f}"
+    return _NONE if value is None else f"{value:.3f}"
 
 
 def _number(value: float | None) -> str:
-    return "" if value is None else f"{value:.2f} km"
+    return _NONE if value is None else f"{value:.2f} km"
 
 
 def _km(
@@ -119,7 +170,7 @@ def _km(
     world: Comparison | None,
     field: str = "distance_mae_km",
 ) -> str:
-    return _row(name, _number(measured), _number(expected), _number(getattr(world, field) if world else None))
+    return _ROW.format(name, *map(_number, (measured, expected, getattr(world, field) if world else None)))
 
 
 def _classes(name: str, unit: str, parts: Sequence[LengthClass], expected: Sequence[float | None] = ()) -> list[str]:

@@ -32,6 +32,29 @@ def expected_mae_km(rmse_km: NDArray[np.float64]) -> NDArray[np.float64]:
     return _HALF_NORMAL * rmse_km
 
 
+def expected_wasserstein_km(
+    rmse_km: NDArray[np.float64], variance_km2: NDArray[np.float64], width_km: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return the expected Wasserstein distance of each destination's commute lengths, km.
+
+    Parameters
+    ----------
+    rmse_km : ndarray of float64
+        Root mean square error of the average commute, `predicted_km` of a plan.
+    variance_km2, width_km : ndarray of float64
+        Variance of a commute length under the prior, and ``∫ √(F·(1 − F)) dt`` of its distribution F.
+
+    Notes
+    -----
+    The distance is ``∫ |error of F(t)| dt``. Shares are taken to err as `share_variance` has it, √(F·(1 − F)·v), which
+    gives an average commute the error √(σ²·v): so v = (rmse/σ)², and normal errors make it ``√(2/π)·rmse·width/σ``.
+    It is at least `expected_mae_km`, and high for few workers.
+    """
+    spread = np.sqrt(variance_km2)
+    ratio = np.divide(width_km, spread, out=np.ones_like(spread), where=spread > 0)
+    return np.asarray(_HALF_NORMAL * rmse_km * ratio)
+
+
 def expected_prior_share(
     headcount: NDArray[np.int64], mass: NDArray[np.float64], cells: NDArray[np.int64]
 ) -> NDArray[np.float64]:
@@ -169,6 +192,49 @@ def expected_common_part(
     cases, inverse = np.unique(np.vstack([stacked, alpha]), axis=1, return_inverse=True)
     values = np.array([_common_part(int(n), int(m), int(k), a) for n, m, k, a in cases.T.tolist()])
     return np.asarray(values[inverse.ravel()])
+
+
+def expected_pairs(
+    headcount: NDArray[np.int64],
+    size: NDArray[np.int64],
+    cells: NDArray[np.int64],
+    alpha: NDArray[np.float64],
+) -> tuple[float, float]:
+    """Return the shares of occupied cells that are spurious and missing, if the prior were the truth.
+
+    Parameters
+    ----------
+    headcount, size, cells, alpha
+        As `expected_common_part`.
+
+    Returns
+    -------
+    (spurious, missing) : float
+        Of the cells occupied in the synthetic table, those empty in the true one; of those occupied there, those empty
+        in the synthetic one. Expected numbers over all destinations, divided.
+
+    Notes
+    -----
+    The model is that of `expected_common_part`; given n_i = v, a cell stays empty with the chance
+    ``B(v + α, n − v + (k − 1)α + m)/B(v + α, n − v + (k − 1)α)``, B the beta function. Sums over v leave out 1e-12.
+    """
+    stacked = np.stack([headcount, size, cells]).astype(float)
+    cases, times = np.unique(np.vstack([stacked, alpha]), axis=1, return_counts=True)
+    each = np.array([_pairs(int(n), int(m), int(k), a) for n, m, k, a in cases.T.tolist()])
+    true, drawn, both = times @ each
+    return float(1.0 - both / drawn), float(1.0 - both / true)
+
+
+def _pairs(n: int, m: int, k: int, alpha: float) -> tuple[float, float, float]:
+    """Return the expected numbers of cells occupied in the true table, in the synthetic one, and in both."""
+    if k == 1:
+        return 1.0, 1.0, 1.0
+    v = np.arange(max(0, int(binom.ppf(1e-12, n, 1.0 / k)) - 1), int(min(n, binom.isf(1e-12, n, 1.0 / k) + 1)) + 1)
+    weight = binom.pmf(v, n, 1.0 / k)
+    ours, rest = v + alpha, n - v + (k - 1) * alpha
+    some = 1.0 - np.exp(betaln(ours, rest + m) - betaln(ours, rest))
+    occupied = v > 0
+    return float(k * weight[occupied].sum()), float(k * (weight @ some)), float(k * (weight @ (some * occupied)))
 
 
 def _common_part(n: int, m: int, k: int, alpha: float) -> float:

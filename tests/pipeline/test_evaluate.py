@@ -45,6 +45,10 @@ def test_text_shows_expected_beside_measured(released, command, tmp_path):
     assert "workers living in an area are off" in found.stdout
     assert "distance to the power −" in found.stdout
     assert max(map(len, found.stdout.splitlines())) <= 120
+    rows = [line[50:].split() for line in found.stdout.splitlines() if line.startswith(("average", "common", "cells"))]
+    assert all(len(row) in {3, 5, 6} for row in rows)  # with km or without; a dash where there is no closed form
+    assert "–" in found.stdout
+    assert "there is no closed form" in found.stdout
 
 
 def test_expected_error_is_within_a_factor_of_two(released):
@@ -54,6 +58,12 @@ def test_expected_error_is_within_a_factor_of_two(released):
     world = found.expected.if_prior_were_true
     assert world.cpc["tract/tract"] == pytest.approx(found.cpc["tract/tract"], abs=0.2)
     assert found.cpc_cells == pytest.approx(found.expected.cpc_cells, abs=0.2)
+    measured, told = found.length_wasserstein_by_destination_km, found.expected.length_wasserstein_by_destination_km
+    assert 0.5 < told / measured < 2
+    assert found.expected.cpc_cells_if_prior_were_true == pytest.approx(found.expected.cpc_cells, abs=0.05)
+    made = found.expected.pairs_cells_if_prior_were_true
+    assert made.spurious_share == pytest.approx(found.expected.spurious_cells, abs=0.05)
+    assert made.missing_share == pytest.approx(found.expected.missing_cells, abs=0.05)
 
 
 def test_noisy_counts_agree_about_as_planned(released):

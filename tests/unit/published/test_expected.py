@@ -8,7 +8,9 @@ from synthmap.published.expected import (
     _normal_minimum,
     expected_common_part,
     expected_mae_km,
+    expected_pairs,
     expected_prior_share,
+    expected_wasserstein_km,
     noise_floor,
     sampling_sd_km,
     share_variance,
@@ -44,6 +46,47 @@ def test_common_part_agrees_with_simulation(n, k, alpha):
     overlap = np.minimum(true, drawn).sum(axis=1) / n
     found = expected_common_part(np.array([n]), np.array([n]), np.array([k]), np.array([alpha]))[0]
     assert found == pytest.approx(overlap.mean(), abs=5 * overlap.std() / math.sqrt(4000) + 0.002)
+
+
+@pytest.mark.parametrize(("n", "k", "alpha"), [(1, 2, 0.5), (5, 3, 0.7), (60, 100, 0.3), (600, 64, 0.1)])
+def test_spurious_and_missing_cells_agree_with_simulation(n, k, alpha):
+    rng = np.random.default_rng(3)
+    draws = 6000
+    true = rng.multinomial(n, np.full(k, 1 / k), draws)
+    shares = rng.gamma(true + alpha)
+    drawn = rng.multinomial(n, shares / shares.sum(axis=1, keepdims=True))
+    both = ((true > 0) & (drawn > 0)).sum()
+    found = expected_pairs(np.array([n]), np.array([n]), np.array([k]), np.array([alpha]))
+    slack = 5 / math.sqrt(draws)
+    assert found == pytest.approx((1 - both / (drawn > 0).sum(), 1 - both / (true > 0).sum()), abs=slack)
+
+
+def test_shares_of_cells_are_of_all_destinations_and_one_cell_is_always_right():
+    found = expected_pairs(np.array([7, 7]), np.array([7, 7]), np.array([1, 1]), np.array([0.0, 2.0]))
+    assert found == (0.0, 0.0)
+    # one worker, two cells: another cell with probability α/(1 + 2α); beside a destination that is right
+    found = expected_pairs(np.array([1, 7]), np.array([1, 7]), np.array([2, 1]), np.array([0.5, 0.0]))
+    assert found == pytest.approx((0.125, 0.125))
+
+
+@pytest.mark.parametrize(("n", "mass", "strength"), [(40, 15.0, 20.0), (400, 60.0, 20.0), (3000, 800.0, 5.0)])
+def test_wasserstein_distance_agrees_with_simulation(n, mass, strength):
+    """True shares scatter around the prior; in the mean over draws."""
+    rng = np.random.default_rng(6)
+    km = np.array([0.5, 1.0, 2.0, 4.0, 7.0, 12.0, 30.0])
+    q = np.array([0.2, 0.2, 0.2, 0.15, 0.1, 0.1, 0.05])
+    draws = 4000
+    true = rng.multinomial(n, rng.dirichlet(strength * q, draws))
+    shares = rng.gamma(true + mass * q)
+    drawn = rng.multinomial(n, shares / shares.sum(axis=1, keepdims=True))
+    distance = np.abs(np.cumsum(drawn - true, axis=1))[:, :-1] @ np.diff(km) / n
+    size = np.array([n])
+    v = share_variance(size, size, np.array([mass / (n + mass)]), np.array([strength]))
+    variance = np.array([q @ km**2 - (q @ km) ** 2])
+    below = np.cumsum(q)[:-1]
+    width = np.array([np.sqrt(below * (1 - below)) @ np.diff(km)])
+    found = expected_wasserstein_km(np.sqrt(variance * v), variance, width)[0]
+    assert 0.85 * found < distance.mean() < 1.02 * found
 
 
 def test_normal_approximation_is_close_where_it_takes_over():

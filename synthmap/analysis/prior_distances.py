@@ -1,0 +1,135 @@
+"""Commute lengths under the prior, seen from each destination: what closed forms of their errors need. Public."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from synthmap.analysis.prior_world import Setting
+from synthmap.analysis.read import PublishedPlan
+from synthmap.compiled import compiled
+from synthmap.geography.hierarchy import ZoneTree
+from synthmap.geography.prior import (
+    Prior,
+    PriorModel,
+    elsewhere_share_of,
+    mass_below,
+    moment_below,
+    piece_at,
+    prior_from,
+)
+from synthmap.kernels.bounded import KEEP_UNITS
+from synthmap.kernels.histogram import nest
+
+
+def prior_cdf_width_km(setting: Setting) -> NDArray[np.float64]:
+    """Return ``∫ √(F·(1 − F)) dt`` of each destination, km; F is the prior's distribution of commute lengths.
+
+    Notes
+    -----
+    At least their standard deviation. Everywhere else is left out; all of a piece of the prior has one length.
+    """
+    return _widths(setting.tree, setting.model, setting.points, setting.destination)
+
+
+def expected_bias_km(setting: Setting, plan: PublishedPlan) -> NDArray[np.float64]:
+    """Return the expected signed error of each destination's average commute, km, if the prior were the truth.
+
+    Parameters
+    ----------
+    setting : Setting
+    plan : PublishedPlan
+        Of Dirichlet resampling.
+
+    Returns
+    -------
+    ndarray of float64
+        NaN where empty cells are dropped, which is not modelled, or cells are not those planned.
+
+    Notes
+    -----
+    Of N true workers on the map, ``A/(N + A)·(Σ_c μ_c/k − Σ_c p_c·μ_c)``: pseudo-counts are the same in all k cells on
+    the map, A together; p_c is a cell's share of the prior there and μ_c its mean length. It is 0 for cells of equal
+    mass. Exact with N = n if nobody comes from elsewhere; else N
+    is taken for n times the share of the prior that lies on the map.
+    """
+    alpha = plan.alpha_numerator / plan.alpha_denominator * setting.segments
+    found = _biases(
+        setting.tree,
+        setting.model,
+        setting.points,
+        setting.destination,
+        plan.finest,
+        np.stack([plan.cells_asked, plan.groups_asked], axis=1),
+        plan.cells,
+        plan.headcount,
+        alpha,
+    )
+    return np.where(plan.keep_units < KEEP_UNITS, np.nan, found)
+
+
+@compiled
+def _widths(
+    tree: ZoneTree, model: PriorModel, points: NDArray[np.float64], destination: NDArray[np.int32]
+) -> NDArray[np.float64]:
+    out = np.empty(len(points))
+    for d in range(len(points)):
+        prior = prior_from(tree, model, points[d], destination[d])
+        mass = np.diff(prior.mass)[: prior.decay.size].astype(np.float64)
+        km = np.diff(prior.moment) / np.maximum(mass, 1.0)
+        order = np.argsort(km)
+        total, below, width, last = mass.sum(), 0.0, 0.0, -1
+        for piece in order:
+            if mass[piece] > 0:
+                share = below / total
+                if last >= 0:
+                    width += np.sqrt(max(0.0, share * (1.0 - share))) * (km[piece] - km[last])
+                below += mass[piece]
+                last = piece
+        out[d] = width
+    return out
+
+
+@compiled
+def _biases(
+    tree: ZoneTree,
+    model: PriorModel,
+    points: NDArray[np.float64],
+    destination: NDArray[np.int32],
+    finest: NDArray[np.int64],
+    asked: NDArray[np.int64],
+    cells: NDArray[np.int64],
+    headcount: NDArray[np.int64],
+    alpha: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    out = np.full(len(points), np.nan)
+    zones = tree.cumulative.size - 1
+    for d in range(len(points)):
+        prior = prior_from(tree, model, points[d], destination[d])
+        bounds = nest(tree, points[d], prior, finest[d], (asked[d, 0], asked[d, 1])).bounds
+        if bounds.size - 1 != cells[d]:
+            continue
+        if cells[d] == 1:
+            out[d] = 0.0
+            continue
+        means, known = 0.0, 0
+        for cell in range(cells[d]):
+            high = min(bounds[cell + 1], zones)
+            mean = _mean_km(tree, prior, bounds[cell], high) if bounds[cell] < high else np.nan
+            if not np.isnan(mean):
+                means += mean
+                known += 1
+        if known:
+            mass = alpha[d] * known
+            workers = headcount[d] * (1.0 - elsewhere_share_of(prior))
+            out[d] = mass / (workers + mass) * (means / known - prior.mean_km)
+    return out
+
+
+@compiled
+def _mean_km(tree: ZoneTree, prior: Prior, low: int, high: int) -> float:
+    """Return the mean length from ranks in [low, high) on the map; NaN without mass."""
+    below, above = mass_below(prior, tree.cumulative, low), mass_below(prior, tree.cumulative, high)
+    if above == below:
+        return np.nan
+    first = piece_at(prior.start, low, prior.decay.size - 1)
+    last = piece_at(prior.start, high - 1, prior.decay.size - 1)
+    return float((moment_below(prior, above, last) - moment_below(prior, below, first)) / (above - below))
