@@ -46,6 +46,26 @@ def command() -> Callable[..., Result]:
     return run
 
 
+class _SayAtOnce:
+    """Name what failed as soon as it has: of a run stopped before its end only an F would be left."""
+
+    def __init__(self, terminal: Any) -> None:
+        self.terminal = terminal
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.failed:
+            crash = getattr(report.longrepr, "reprcrash", None)
+            why = str(crash.message if crash else report.longrepr).strip().partition("\n")[0]
+            self.terminal.write_line(f"\n{report.when} failed: {report.nodeid}: {why[:300]}")
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    plugins = session.config.pluginmanager
+    terminal = plugins.get_plugin("terminalreporter")
+    if terminal and not hasattr(session.config, "workerinput"):  # xdist's workers report to the one that shows it
+        plugins.register(_SayAtOnce(terminal))
+
+
 def pytest_report_header() -> str:
     return f"PostgreSQL: {postgres.described()}"
 

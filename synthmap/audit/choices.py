@@ -9,6 +9,7 @@ problem.
 import math
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from fractions import Fraction
+from functools import cache
 from itertools import pairwise
 from types import FunctionType
 from typing import Any, TypeVar
@@ -155,21 +156,48 @@ class Unit:
     __int__ = __index__
 
 
-def rebuilt(function: Callable[..., Any], **instead: Callable[..., Any]) -> Callable[..., Any]:
-    """Return `function` as the Python it was compiled from, calling others in place of those it names.
+def rebuilt(function: Callable[..., Any], **instead: Any) -> Callable[..., Any]:
+    """Return `function` as the Python it was compiled from, with others in place of those it names.
 
     The module that holds it stays as it is.
 
     Raises
     ------
     NameError
-        If `function` does not call what is to be replaced: the code has changed, and the choices would pass it by.
+        If `function` does not name what is to be replaced, or calls what names it too and is not replaced: the code has
+        changed, and the choices would pass it by.
     """
-    source: Any = getattr(function, "py_func", function)
+    source = _python(function)
     if unknown := instead.keys() - set(source.__code__.co_names):
         raise NameError(f"{source.__name__} must call {', '.join(sorted(unknown))}")
     names = {**source.__globals__, **instead}
+    replaced = {(name, id(source.__globals__.get(name))) for name in instead}
+    for called in source.__code__.co_names:
+        if called not in instead and (passed := _named(source.__globals__.get(called)) & replaced):
+            also = ", ".join(sorted(name for name, _ in passed))
+            raise NameError(f"{source.__name__} calls {called}, which names {also} too: rebuild it")
     return FunctionType(source.__code__, names, source.__name__, source.__defaults__, source.__closure__)
+
+
+def _python(function: Any) -> Any:
+    """Return the Python that `function` was compiled from, or itself."""
+    return getattr(function, "py_func", function)
+
+
+@cache
+def _named(function: object) -> frozenset[tuple[str, int]]:
+    """Return what a function of this package names, itself or through those it calls: name and identity."""
+    found: set[tuple[str, int]] = set()
+    waiting, seen = [_python(function)], []
+    while waiting:
+        source = waiting.pop()
+        if not isinstance(source, FunctionType) or not source.__module__.startswith("synthmap.") or source in seen:
+            continue
+        seen.append(source)
+        known = [(name, source.__globals__.get(name)) for name in source.__code__.co_names]
+        found |= {(name, id(one)) for name, one in known}
+        waiting += [_python(one) for _, one in known]
+    return frozenset(found)
 
 
 def draw(choices: Choices) -> Callable[..., Any]:
@@ -219,6 +247,7 @@ def _histogram(choices: Choices) -> Callable[..., SyntheticCounts]:
         noisy_levels=noisy_levels,
         uniform_below=choices.uniform_below,
         whole_counts=whole_counts,
+        likely_counts=rebuilt(reading.likely_counts, whole_counts=whole_counts),
         spread=_spread(choices),
     )
     many = rebuilt(kernel.publish_many, publish_one=one)

@@ -14,6 +14,7 @@ from synthmap.audit.float_dirichlet import audit_float_dirichlet
 from synthmap.audit.mechanism import AS_IT_IS
 from synthmap.audit.pairs import excess, failure, ratio_at
 from synthmap.kernels import urn
+from synthmap.mechanism import lengths
 from synthmap.privacy.rule import Rule
 
 WORLDS = chosen.exact_worlds()
@@ -137,6 +138,13 @@ def test_shares_in_single_precision_break_the_promise():
 def test_a_call_that_is_not_there_cannot_be_replaced():
     with pytest.raises(NameError, match="draw must call gamma"):
         rebuilt(urn.draw, gamma=print)
+
+
+def test_a_call_that_others_make_too_is_replaced_there_as_well():
+    """Else the choices pass by what a helper does, and what is held against the promise is another mechanism."""
+    with pytest.raises(NameError, match="noisy_sums calls _sums, which names PARTS too"):
+        rebuilt(lengths.noisy_sums, PARTS=4)
+    rebuilt(lengths.noisy_sums, PARTS=4, _sums=rebuilt(lengths._sums, PARTS=4))
 
 
 ONE = {"a": Fraction(1, 2), "b": Fraction(1, 3), "c": Fraction(1, 6)}

@@ -38,7 +38,7 @@ def without_noise(stream, numbers, budget, draw, out):
 
 _noise_km = rebuilt(lengths._noise_km, PARTS=PARTS)
 lengths_of = rebuilt(kernel.lengths_of, PARTS=PARTS)
-true_sums = rebuilt(lengths.noisy_sums, PARTS=PARTS, draw_all=without_noise)
+true_sums = rebuilt(lengths.noisy_sums, PARTS=PARTS, _sums=rebuilt(lengths._sums, PARTS=PARTS), draw_all=without_noise)
 length_classes = rebuilt(lengths.length_classes, PARTS=PARTS, _noise_km=_noise_km, _PRECISION=1e9)
 fit_decay = rebuilt(lengths.fit_decay, PARTS=PARTS, _noise_km=_noise_km, _TRUST=1e9)
 
