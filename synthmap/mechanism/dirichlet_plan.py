@@ -1,8 +1,8 @@
 """The plan of Dirichlet resampling: for each destination its cells, α and keep probability, all from public data."""
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
-from fractions import Fraction
 from functools import lru_cache, partial
 
 import numpy as np
@@ -192,7 +192,7 @@ def _most(
 
 def _keeps(wanted: float) -> Iterator[int]:
     """Yield keep probabilities in 1/2^16, from `wanted` (rounded up) towards 1."""
-    units = min(KEEP_UNITS, -int(-Fraction(wanted) * KEEP_UNITS // 1))
+    units = min(KEEP_UNITS, math.ceil(wanted * KEEP_UNITS))  # exact: a power of two
     while KEEP_UNITS - units > KEEP_UNITS // 64:
         yield units
         units = (units + KEEP_UNITS) // 2

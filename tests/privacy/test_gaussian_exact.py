@@ -20,13 +20,16 @@ def law_of_counts(truth, units):
     """Return the exact law of what `add_noise` makes of a histogram."""
     homes, choices = np.repeat(np.arange(len(truth)), truth), Choices()
     reach = rebuilt(noise.reach)
+    below = {"uniform_below": choices.uniform_below}
     driven = rebuilt(
         noise.add_noise,
         binomial=choices.binomial,
         free_cell=choices.free_cell,
-        uniform_below=choices.uniform_below,
         reach=reach,
-        gaussian=rebuilt(noise.gaussian, uniform_below=choices.uniform_below, reach=reach),
+        gaussian=rebuilt(noise.gaussian, reach=reach, **below),
+        two_sided=rebuilt(noise.two_sided, geometric=choices.geometric, **below),
+        geometric=choices.geometric,
+        **below,
     )
     tails = np.array(gaussian_tails(units))
     return choices.law(lambda: tuple(driven(homes, len(truth), 0, tails, None, np.zeros(1, np.int64)).tolist()))

@@ -136,11 +136,13 @@ class Joint:
         given, every = dict.fromkeys(self.stated, Fraction(0)), Fraction(0)
         for table, law in self.coarse.items():
             others = [self.coarse[other] for other in self.measured.world.neighbours(table)]
-            every = max(every, failure(law, others, self.ratio))
-            for noisy in self.stated:
-                here = {outcome: p for outcome, p in law.items() if outcome[0] == noisy}
-                bad = failure(here, others, self.ratio) / self.weight(noisy, self.sums[table])
-                given[noisy] = max(given[noisy], bad)
+            after = {}
+            for outcome, p in law.items():
+                after.setdefault(outcome[0], {})[outcome] = p
+            bad = {noisy: failure(part, others, self.ratio) for noisy, part in after.items()}
+            every = max(every, sum(bad.values()))
+            for noisy, p in bad.items():
+                given[noisy] = max(given[noisy], p / self.weight(noisy, self.sums[table]))
         return given, every
 
     def holds(self):

@@ -7,12 +7,14 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 from urllib.parse import urlencode
 
 import browser
 import geopandas
 import live
 import mappage
+import numpy as np
 import pandas as pd
 import pytest
 import shapely
@@ -27,6 +29,10 @@ ODD = ["01", "O'Brien", "Île de Ré", "東京", "<img src=x onerror=alert(1)>",
 """Ids of the zones of the release ``odd``: polygons of 0.1 degrees in a row, in the parents ``west`` and ``east``."""
 ODD_FLOWS = [("01", "01", 40), ("O'Brien", "01", 25), ("東京", "01", 10), ("Île de Ré", "001", 30),
              ("a/b?c=d&e#f", "<img src=x onerror=alert(1)>", 20), ("beyond", "001", 15)]  # fmt: skip
+ODD_DRAWN = {"001": {"Île de Ré": 35, "elsewhere": 10},
+             "01": {"01": 32, "O'Brien": 22, "東京": 17, "a/b?c=d&e#f": 3, "001": 1},
+             "<img src=x onerror=alert(1)>": {"a/b?c=d&e#f": 19, "001": 1}}  # fmt: skip
+"""What the release ``odd`` holds: tests know its rows, which are not to move with planner or kernels."""
 
 
 @pytest.fixture(scope="session")
@@ -87,11 +93,20 @@ def _make(made: Path, write_spec) -> None:
                 }
             ],
             "privacy": {"epsilon": 4.0, "delta": 1e-5},
-            "plan": {"cells": 9},  # tests know the rows: they are not to move with the planner
             "run": {"seed": 2, "scratch": made},
         },
     )
-    release(read_spec(path), scheduler="threads")
+    with patch("pipelines.synthesize.synthesize", _odd_draw):
+        release(read_spec(path), scheduler="threads")
+
+
+def _odd_draw(plan, counts, region, *_):
+    from synthmap.mechanism.table import tally
+
+    rank = {name: i for i, name in enumerate(region.names.to_pylist())}
+    drawn = (ODD_DRAWN[region.names[int(one)].as_py()] for one in plan.destination)
+    keys = [sorted(rank[home] for home, count in homes.items() for _ in range(count)) for homes in drawn]
+    return tally(plan, np.concatenate(keys), 1)
 
 
 @pytest.fixture(scope="session")

@@ -7,8 +7,8 @@ import subprocess
 from functools import cache
 from pathlib import Path
 
-import polars as pl
 import pytest
+from publishedtable import published
 
 PYTHON = os.environ.get("SYNTHMAP_QGIS_PYTHON", "/usr/bin/python3")
 SCRIPT = Path(__file__).with_name("qgis_features.py")
@@ -52,7 +52,7 @@ def read(tmp_path):
 def test_qgis_reads_every_page_with_ids_as_text(proxied, store, made_up, read):
     before = len(proxied.asked)
     seen = read(proxied.address, f"{made_up}.flows")
-    table = pl.read_parquet(store / made_up / "od" / "*.parquet")
+    table = published(store, made_up)
     assert seen["valid"], seen["error"]
     assert seen["count"] == table.height > 200
     rows = sorted(seen["rows"], key=lambda row: int(row["id"]))
@@ -73,15 +73,16 @@ def test_qgis_asks_for_the_box_it_shows(proxied, odd, read):
     assert seen["shapes"] == ["Polygon"]
 
 
-def test_qgis_shows_what_has_no_place_in_its_table(live_server, odd, read):
+def test_qgis_shows_what_has_no_place_in_its_table(live_server, store, odd, read):
     seen = read(live_server, f"{odd}.flows")
-    assert seen["valid"] and seen["count"] == 9
+    assert seen["valid"] and seen["count"] == published(store, odd).height
     assert {row["origin"] for row in seen["rows"]} >= {"elsewhere", "東京", "O'Brien"}
 
 
-def test_qgis_sends_a_key_as_password_or_token(live_keyed, odd, read):
+def test_qgis_sends_a_key_as_password_or_token(live_keyed, store, odd, read):
     address, key = live_keyed
+    rows = published(store, odd).height
     assert not read(address, f"{odd}.flows")["valid"]
-    assert read(address, f"{odd}.flows", extra=f"username='anyone' password='{key}'")["count"] == 9
+    assert read(address, f"{odd}.flows", extra=f"username='anyone' password='{key}'")["count"] == rows
     seen = read(f"{address}/?token={key}", f"{odd}.flows")
-    assert seen["valid"] and seen["count"] == 9
+    assert seen["valid"] and seen["count"] == rows

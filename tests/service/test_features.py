@@ -9,6 +9,7 @@ import geopandas
 import polars as pl
 import pytest
 import shapely
+from publishedtable import published
 
 from synthmap.catalog.keys import Role, add_key
 
@@ -39,11 +40,6 @@ def all_pages(client, address):
         pages += 1
         address = next(iter(links_of(page, "next")), None)
     return found, pages, page["numberMatched"]
-
-
-def published(store, release):
-    """Return the OD table as it was published."""
-    return pl.read_parquet(store / release / "od" / "*.parquet")
 
 
 @pytest.mark.parametrize("limit", [1, 7, 50])
