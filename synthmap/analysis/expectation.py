@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict
 
+from synthmap.analysis.classes import density_edges, jobs_per_km2
 from synthmap.analysis.comparison import Comparison, measure
 from synthmap.analysis.measures import PairCounts, common_part, count_pairs, weighted_mean
 from synthmap.analysis.prior_distances import expected_bias_km, prior_cdf_width_km
@@ -26,7 +27,7 @@ from synthmap.release.manifest import Manifest
 
 
 class ExpectedClass(BaseModel):
-    """The expected absolute error of average commutes, worker-weighted, where low ≤ headcount < high."""
+    """The expected absolute error of average commutes, worker-weighted, of a class in [low, high)."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -48,7 +49,8 @@ class Expected(BaseModel):
         Signed error of average commutes, if the prior were the truth (`expected_bias_km`); None where noise is added
         to counts or empty cells are dropped.
     length_wasserstein_by_destination_km : float or None
-        `expected_wasserstein_km`, under the assumptions of ``distance_mae_km``; None likewise.
+        `expected_wasserstein_km`, under the assumptions of ``distance_mae_km``; None likewise, and of cells by distance,
+        whose uniform noise moves all lengths of a destination one way.
     distance_sampling_sd_km : float or None
         Worker-weighted mean of the standard deviation that drawing alone gives an average commute; None where real
         counts are not resampled.
@@ -56,13 +58,15 @@ class Expected(BaseModel):
         Share of synthetic workers drawn from the prior.
     cpc_cells : float or None
         Common part of the tables of cells, if the prior were the truth (`expected_common_part`); None where real
-        counts are not resampled.
+        counts are not resampled, or cells differ in prior mass, as those by distance do.
     spurious_cells, missing_cells : float or None
-        Shares of occupied cells (`expected_pairs`); None where noise is added to counts or empty cells are dropped.
+        Shares of occupied cells (`expected_pairs`); None likewise and where empty cells are dropped. Zones do not fit
+        cells of equal mass exactly: spurious ones were told up to a fifth too low.
     cpc : dict of str to float
         Common part of commuters as the histogram's plan expects it, from origins of the level that it was planned for
         to zones, keyed as `Comparison.cpc`; empty where real counts are resampled.
-    by_headcount : list of ExpectedClass
+    by_headcount, by_density : list of ExpectedClass
+        Classes of `Comparison`; that of true lengths cannot be told from what is public.
     if_prior_were_true : Comparison or None
         Every measure in a world whose true origins are drawn from the prior (`prior_world`): noise and sampling
         without the error of the prior. None where the plan cannot be run again over these zones.
@@ -84,6 +88,7 @@ class Expected(BaseModel):
     missing_cells: float | None
     cpc: dict[str, float]
     by_headcount: list[ExpectedClass]
+    by_density: list[ExpectedClass]
     if_prior_were_true: Comparison | None
     cpc_cells_if_prior_were_true: float | None
     pairs_cells_if_prior_were_true: PairCounts | None
@@ -92,8 +97,10 @@ class Expected(BaseModel):
 def expectation(manifest: Manifest, plan: PublishedPlan, setting: Setting, zones: Zones) -> Expected:
     """Return the expectations of a release with this plan."""
     n, mass = plan.headcount, plan.mass(setting.segments)
+    alike = bool(((plan.finest < 0) | (plan.cells == 1)).all())  # cells of equal prior mass
     mae, variances = expected_mae_km(plan.predicted_km), prior_variances_km2(setting)
     wasserstein = expected_wasserstein_km(plan.predicted_km, variances, prior_cdf_width_km(setting))
+    density = jobs_per_km2(plan.destination, n, zones)
     world = prior_world(setting, plan)
     both = None if world is None else pair(*world, len(zones))
     cells = None if both is None else in_cells(both, setting, plan)
@@ -103,23 +110,25 @@ def expectation(manifest: Manifest, plan: PublishedPlan, setting: Setting, zones
         deviation = sampling_sd_km(variances, n, plan.size, _pull(mass, plan))
         sampling = float(weighted_mean(deviation, n))
         model = n, plan.size, plan.cells, mass / plan.cells
-        overlap = float(weighted_mean(expected_common_part(*model), n + plan.size))
         bias = expected_bias_km(setting, plan)
-        if (plan.keep_units == KEEP_UNITS).all():
+        if alike:
+            overlap = float(weighted_mean(expected_common_part(*model), n + plan.size))
+        if alike and (plan.keep_units == KEEP_UNITS).all():
             spurious, missing = expected_pairs(*model)
     return Expected(
         distance_mae_km=_mean(mae, n),
         distance_mae_km_unweighted=_mean(mae, np.ones(n.size)),
         distance_bias_km=_mean(bias, n),
         distance_bias_km_unweighted=_mean(bias, np.ones(n.size)),
-        length_wasserstein_by_destination_km=_mean(wasserstein, n),
+        length_wasserstein_by_destination_km=_mean(wasserstein, n) if alike or not plan.resampled else None,
         distance_sampling_sd_km=sampling,
         prior_share=float(weighted_mean(plan.prior_share, n)),
         cpc_cells=overlap,
         spurious_cells=spurious,
         missing_cells=missing,
         cpc={} if plan.resampled else {f"{_planned_level(manifest)}/{ZONE}": weighted_mean(plan.common_part, n)},
-        by_headcount=_by_headcount(mae, n),
+        by_headcount=_by(mae, n, n.astype(float), HEADCOUNT_EDGES),
+        by_density=_by(mae, n, density, density_edges(density)),
         if_prior_were_true=None if both is None else measure(both, zones)[0],
         cpc_cells_if_prior_were_true=None if cells is None else common_part(cells),
         pairs_cells_if_prior_were_true=None if cells is None else count_pairs(cells),
@@ -141,10 +150,12 @@ def _mean(values: NDArray[np.float64], weights: NDArray[np.int64] | NDArray[np.f
     return None if np.isnan(values).any() else weighted_mean(values, weights)
 
 
-def _by_headcount(mae: NDArray[np.float64], headcount: NDArray[np.int64]) -> list[ExpectedClass]:
+def _by(
+    mae: NDArray[np.float64], headcount: NDArray[np.int64], value: NDArray[np.float64], edges: tuple[float, ...]
+) -> list[ExpectedClass]:
     out = []
-    for low, high in itertools.pairwise(HEADCOUNT_EDGES):
-        inside = (headcount >= low) & (headcount < high)
+    for low, high in itertools.pairwise(edges):
+        inside = (value >= low) & (value < high)
         if inside.any():
             out.append(
                 ExpectedClass(

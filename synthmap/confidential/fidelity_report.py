@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from synthmap.analysis.classes import LengthClass
 from synthmap.analysis.comparison import Comparison
+from synthmap.analysis.expectation import ExpectedClass
 from synthmap.analysis.table import ZONE
 from synthmap.confidential.fidelity import Fidelity
 
@@ -84,9 +85,15 @@ def report(found: Fidelity) -> str:
         *_residents(found),
         *_gravity(found),
         "",
-        *_classes("headcount", "workers", found.by_headcount, [part.mae_km for part in expected.by_headcount]),
-        *_classes("density, jobs within 5 km × 5 km", "per km²", found.by_density),
-        *_classes("true average commute", "km", found.by_length),
+        *_classes("headcount", "workers", found.by_headcount, expected.by_headcount, world and world.by_headcount),
+        *_classes(
+            "density, jobs within 5 km × 5 km",
+            "per km²",
+            found.by_density,
+            expected.by_density,
+            world and world.by_density,
+        ),
+        *_classes("true average commute", "km", found.by_length, [], world and world.by_length),
         "",
         "expected: in closed form from public figures; of signed errors and cells as if the prior were the truth, of",
         "others with an error of the prior as large as the plan takes it to be. prior true: the same plan run on",
@@ -173,20 +180,30 @@ def _km(
     return _ROW.format(name, *map(_number, (measured, expected, getattr(world, field) if world else None)))
 
 
-def _classes(name: str, unit: str, parts: Sequence[LengthClass], expected: Sequence[float | None] = ()) -> list[str]:
-    """Return lines of errors by class; `expected` belongs to the same classes if there are as many."""
-    beside = expected if len(expected) == len(parts) else [None] * len(parts)
+def _classes(
+    name: str,
+    unit: str,
+    parts: Sequence[LengthClass],
+    expected: Sequence[ExpectedClass],
+    world: Sequence[LengthClass] | None,
+) -> list[str]:
+    """Return lines of errors by class, beside those that are expected of the same class."""
+    closed = {(one.low, one.high): one.mae_km for one in expected}
+    made = {(one.low, one.high): one.error.mae_km for one in world or []}
     lines = [
         f"by {name}",
-        f"{unit:>20} {'destinations':>12} {'workers':>11} {'true km':>8} {'error km':>9} {'signed':>7} {'expected':>9}",
+        f"{unit:>20} {'destinations':>12} {'workers':>11} {'true km':>8} {'error km':>9} {'signed':>7} "
+        f"{'expected':>9} {'prior true':>11}",
     ]
-    for part, other in zip(parts, beside, strict=True):
+    for part in parts:
         high = "" if part.high is None else f"{part.high:,.4g}" if part.high < 1000 else f"{part.high:,.0f}"
         low = f"{part.low:,.4g}" if part.low < 1000 else f"{part.low:,.0f}"
         label = f"{low} up" if part.high is None else f"{low} to <{high}"
         error = part.error
+        known = (of.get((part.low, part.high)) for of in (closed, made))
+        told = [_NONE if one is None else f"{one:.2f}" for one in known]
         lines.append(
             f"{label:>20} {error.destinations:>12,} {error.workers:>11,} {error.true_km:>8.1f} {error.mae_km:>9.2f} "
-            f"{error.bias_km:>+7.2f} {'' if other is None else f'{other:.2f}':>9}".rstrip()
+            f"{error.bias_km:>+7.2f} {told[0]:>9} {told[1]:>11}"
         )
     return lines

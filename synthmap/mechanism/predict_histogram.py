@@ -104,10 +104,11 @@ def predict_one(
     is v = 1/(1/V + 1/ω), and the prior's weight is ω/(V + ω). A group varies by V_g = nΠ(1 − Π)(n + S)/(1 + S); what is
     known of it is the sum of its cells, noise kω, and its own noisy count. With distances d of cells and d_g of groups,
 
-        n²·E² = Σ_g v_g·(d_g − d̄)² + Σ_i v_i·(d_i − d_g)² + n²·ω²·(1/(k + S) + 1/n),
+        n²·E² = Σ_g v_g·(d_g − d̄)² + Σ_i v_i·(d_i − d_g)² + (σ² − ω²)       reading, and rounding to whole workers
+                + n²·ω²·(1/n + (1 − 1/n)/(k + S)) + n·ω²/max(1, n/k)           inside cells, as `predicted_errors`,
 
-    ω² the prior's variance of the distance inside cells. Total variation adds up how far units are off; those inside
-    one cell share what is known of it.
+    σ² the prior's variance of the distance, ω² what of it is inside cells. Total variation adds up how far units are
+    off; those inside one cell share what is known of it.
     """
     zones, n, k = tree.cumulative.size - 1, float(headcount), nested.group.size
     masses = cell_masses(prior, tree.cumulative, nested.bounds)
@@ -143,8 +144,9 @@ def predict_one(
             squared += (km_g[g] - prior.mean_km) ** 2 / (1.0 / varies + known)
     for i in range(k):
         squared += left[i] * (km[i] - km_g[nested.group[i]]) ** 2
-    inside_km2 = max(0.0, prior.variance_km2 + prior.mean_km**2 - squares)
-    squared = squared / n**2 + inside_km2 * (1.0 / (k + strength[0]) + 1.0 / n)
+    inside_km2 = min(prior.variance_km2, max(0.0, prior.variance_km2 + prior.mean_km**2 - squares))
+    squared = (squared + prior.variance_km2 - inside_km2) / n**2
+    squared += inside_km2 * (1.0 / n + (1.0 - 1.0 / n) / (k + strength[0]) + 1.0 / n / max(1.0, n / k))
     return np.sqrt(squared), min(1.0, variation / (2.0 * n)), weight
 
 

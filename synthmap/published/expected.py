@@ -94,11 +94,15 @@ def share_variance(
     Root mean square over true shares that scatter around the prior's share q, and over draws; for origins that
     make up whole cells: inside a cell all is the prior's. As in the planner's error of an average commute,
 
-        v = s²·h + (m + N)/(m·(1 + N)),   h = 1/(1 + strength) + 1/n,   N = n + A.
+        v = s²·h + (1 − (1 − s)²·h)·(m + N)/(m·(1 + N)),   h = (n + S)/(n·(1 + S)),   N = n + A,   S = strength.
+
+    Under a Dirichlet distribution around q the true share varies by q·(1 − q)·h, and so does the urn's mean, by
+    (1 − s)²·h; what is left of q·(1 − q) is the variance of one worker drawn.
     """
     data = 1.0 - prior_share  # n/N
+    apart = (headcount + strength) / (headcount * (1.0 + strength))
     drawing = (size * data + headcount) / (data + headcount) / size
-    return np.asarray(prior_share**2 * (1.0 / (1.0 + strength) + 1.0 / headcount) + drawing)
+    return np.asarray(prior_share**2 * apart + (1.0 - data**2 * apart) * drawing)
 
 
 def planned_variance(plan: pl.DataFrame) -> NDArray[np.float64]:

