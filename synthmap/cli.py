@@ -12,7 +12,7 @@ import typer
 from pipelines.interrupts import end_on
 from synthmap import __version__
 from synthmap.commands import audit, compare, datasets, export, fit, keys, ledger, metrics, serving, statement, up
-from synthmap.commands.shared import AsJson, Database, Scheduler, progress_bars
+from synthmap.commands.shared import AsJson, Database, Scheduler, literal, progress_bars
 from synthmap.commands.shared import show as _print
 from synthmap.errors import ConfigurationError, SynthmapError
 from synthmap.privacy.shown import shown_loss, shown_losses
@@ -44,7 +44,7 @@ def main() -> None:
     """Run the command line; a user's error is one line on stderr and exit code 2."""
     end_on(signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
     try:
-        code = app(standalone_mode=False)
+        code = literal(app)(standalone_mode=False)
     except SynthmapError as fault:
         text = str(fault)
     except KeyboardInterrupt:

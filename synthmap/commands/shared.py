@@ -36,6 +36,20 @@ Database = Annotated[
 STORE = Path("releases")
 
 
+def literal(app: typer.Typer) -> Any:
+    """Return the command that `app` makes, its help shown as written: markup would swallow what stands in brackets."""
+    command: Any = typer.main.get_command(app)
+    if command.rich_markup_mode == "rich":  # else nothing is swallowed
+        from rich.markup import escape
+
+        waiting: list[Any] = [command]
+        for one in waiting:
+            waiting += getattr(one, "commands", {}).values()
+            for told in (one, *one.params):
+                told.help = told.help and escape(told.help)
+    return command
+
+
 def show(values: dict[str, Any], as_json: bool, text: str) -> None:
     """Print `values` as JSON, or `text`."""
     typer.echo(json.dumps(values, ensure_ascii=False, allow_nan=False) if as_json else text)
