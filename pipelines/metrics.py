@@ -164,7 +164,7 @@ def _measure(
     mark: str, run: Path,
 ) -> Measured:  # fmt: skip
     """Pay, read, draw; refund what was paid if it ends before noise is drawn."""
-    zones = same_zones(manifest, public_inputs(spec, run))
+    zones = same_zones(directory, manifest, public_inputs(spec, run))
     plan = read_plan(directory, zones)
     classes = make_classes(plan, read_od(directory, manifest, zones), zones, asked.cap_m)
     jobs = manifest.privacy.max_jobs_per_worker

@@ -6,6 +6,7 @@ from synthmap.analysis.comparison import Comparison, measure
 from synthmap.analysis.read import read_od, read_zones_of
 from synthmap.analysis.table import ZONE, pair
 from synthmap.errors import GeographyError, VintageError
+from synthmap.geography.zones import same_ids
 from synthmap.release.manifest import read_manifest
 from synthmap.release.remote_store import on_disk
 from synthmap.release.verify import verify
@@ -61,7 +62,7 @@ def _compare(a: Path, b: Path) -> ReleaseComparison:
     verify(a)
     verify(b)
     zones, others = read_zones_of(a, first), read_zones_of(b, second)
-    if len(zones) != len(others) or (zones.find(others.ids) < 0).any():
+    if not same_ids(zones, others):
         raise GeographyError(f"release {second.release}: zones must have the ids of those of {first.release}")
     found = measure(pair(read_od(a, first, zones), read_od(b, second, zones), len(zones)), zones)[0]
     fields = {name: getattr(found, name) for name in Comparison.model_fields}

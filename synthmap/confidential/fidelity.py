@@ -12,13 +12,13 @@ from synthmap.analysis.expectation import Expected, expectation
 from synthmap.analysis.measures import PairCounts, common_part, count_pairs
 from synthmap.analysis.prior_table import read_prior_table
 from synthmap.analysis.prior_world import in_cells, setting_of
-from synthmap.analysis.read import PublishedPlan, read_od, read_plan
+from synthmap.analysis.read import PublishedPlan, read_od, read_plan, read_zones_of
 from synthmap.analysis.table import ODTable, pair
 from synthmap.confidential.table import Chunk, merge_duplicates, one_row_a_worker, read_table
 from synthmap.errors import ConfigurationError, VintageError
 from synthmap.geography.prior import NO_TABLE, PriorTable
 from synthmap.geography.read import read_zones
-from synthmap.geography.zones import Zones
+from synthmap.geography.zones import Zones, difference
 from synthmap.release.manifest import Manifest, read_manifest
 from synthmap.release.verify import verify
 from synthmap.spec import Spec
@@ -86,7 +86,7 @@ def evaluate_by_destination(release_directory: Path, spec: Spec) -> tuple[Fideli
     directory = release_directory.absolute()
     manifest = read_manifest(directory)
     verify(directory)
-    zones = same_zones(manifest, spec)
+    zones = same_zones(directory, manifest, spec)
     plan, published = read_plan(directory, zones), read_od(directory, manifest, zones)
     confidential = read_confidential(spec, zones)
     check_totals(manifest, plan, confidential)
@@ -136,8 +136,8 @@ def _stack(chunks: list[Chunk]) -> Rows:
     )
 
 
-def same_zones(manifest: Manifest, spec: Spec) -> Zones:
-    """Return the zones of `spec` after checking that the release could have been made over them."""
+def same_zones(directory: Path, manifest: Manifest, spec: Spec) -> Zones:
+    """Return the zones of the verified release in `directory` after checking that `spec` has the same."""
     if manifest.zones.vintage != spec.zones.vintage:
         raise VintageError(
             f"release {manifest.release}: vintage of the zones ({manifest.zones.vintage}) must be that of the spec "
@@ -150,7 +150,13 @@ def same_zones(manifest: Manifest, spec: Spec) -> Zones:
             f"must be those of the spec ({len(zones)}, levels {', '.join(zones.levels)}); evaluate against the spec of "
             f"the release"
         )
-    return zones
+    own = read_zones_of(directory, manifest)
+    if other := difference(own, zones):
+        raise ConfigurationError(
+            f"release {manifest.release}: zones must be those of the spec, which has other {other}; evaluate against "
+            f"the spec of the release"
+        )
+    return own
 
 
 def _prior_table(manifest: Manifest, spec: Spec, zones: Zones) -> PriorTable:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from synthmap.errors import UnknownZoneError
 
 ELSEWHERE = "elsewhere"
+_SAME_DEGREES = 1e-7  # a centimetre: other versions of GEOS and PROJ round otherwise
 
 
 @dataclass(frozen=True)
@@ -89,6 +90,35 @@ class Zones:
     @cached_property
     def _sorted(self) -> pl.Series:
         return pl.Series(self.ids.take(pa.array(self.by_id)), dtype=pl.String)
+
+
+def same_ids(zones: Zones, others: Zones) -> bool:
+    """Return whether two sets of zones have the same ids."""
+    return len(zones) == len(others) and bool((zones.find(others.ids) >= 0).all())
+
+
+def difference(zones: Zones, others: Zones) -> str:
+    """Return in words what `others` have otherwise than `zones`; nothing if all that a release depends on is the same.
+
+    Points are the same if they are within a centimetre. Shapes, which are only drawn, and the vintage do not matter.
+    """
+    if not same_ids(zones, others):
+        return "ids"
+    if zones.levels != others.levels:
+        return f"levels ({', '.join(others.levels) or 'none'})"
+    place = zones.find(others.ids)
+    columns = {
+        f"parents at level {level}": np.asarray(pc.not_equal(own.take(pa.array(place)), other))
+        for level, own, other in zip(zones.levels, zones.parents, others.parents, strict=True)
+    }
+    columns["weights"] = zones.weight[place] != others.weight
+    columns["points"] = np.maximum(
+        np.abs(zones.longitude[place] - others.longitude), np.abs(zones.latitude[place] - others.latitude)
+    ) > _SAME_DEGREES  # fmt: skip
+    for name, differs in columns.items():
+        if differs.any():
+            return f"{name}, at {int(differs.sum()):,} of {len(zones):,} zones"
+    return ""
 
 
 def unknown_message(unknown: pa.StringArray, table: str, column: str) -> str:

@@ -3,6 +3,7 @@
 import json
 import re
 
+import geopandas
 import polars as pl
 import pytest
 
@@ -10,6 +11,13 @@ from pipelines.release import release
 from synthmap.analysis.compare import compare
 from synthmap.confidential.fidelity import evaluate
 from synthmap.errors import ConfigurationError, GeographyError, ReleaseCorruptError, VintageError
+
+OTHER_ZONES = {
+    "ids": pl.col("id").cast(pl.String) + "x",
+    r"parents at level county, at \d+ of 400 zones": pl.concat_str(pl.col("county").cast(pl.String), pl.lit("x")),
+    "weights, at 400 of 400 zones": pl.col("population") * 2 + 1,
+    "points, at 400 of 400 zones": pl.col("latitude") + 0.001,
+}
 
 
 @pytest.fixture
@@ -137,6 +145,54 @@ class TestMismatch:
         zones = spec.zones.model_copy(update={"path": tmp_path / "zones.parquet"})
         with pytest.raises(ConfigurationError, match="those of the spec"):
             evaluate(path, spec.model_copy(update={"zones": zones}))
+
+    @pytest.mark.parametrize(("what", "change"), OTHER_ZONES.items())
+    def test_zones_that_only_look_the_same(self, released, region, tmp_path, what, change):
+        path, spec = released()
+        pl.read_parquet(region / "zones.parquet").with_columns(change).write_parquet(tmp_path / "zones.parquet")
+        zones = spec.zones.model_copy(update={"path": tmp_path / "zones.parquet"})
+        with pytest.raises(ConfigurationError, match=f"must be those of the spec, which has other {what}") as caught:
+            evaluate(path, spec.model_copy(update={"zones": zones}))
+        assert "\n" not in str(caught.value)
+
+    def test_other_weights_in_a_file_of_their_own(self, released, region, tmp_path):
+        table = pl.read_parquet(region / "zones.parquet").select(pl.col("id").cast(pl.String), "population")
+        table.write_csv(tmp_path / "weights.csv")
+        weights = {"path": str(tmp_path / "weights.csv"), "id": "id", "column": "population", "vintage": "demo-1"}
+        path, spec = released(zones={"weight": None, "weights": weights})
+        assert evaluate(path, spec).workers == 3000
+        table.with_columns(pl.col("population") + 1).write_csv(tmp_path / "weights.csv")
+        with pytest.raises(ConfigurationError, match="other weights, at 400 of 400 zones"):
+            evaluate(path, spec)
+
+
+class TestItsOwnZones:
+    """However the zones are written, a release is evaluated against the spec that it was made from."""
+
+    def test_rows_in_another_order(self, released, region, tmp_path):
+        path, spec = released(outside="elsewhere")
+        pl.read_parquet(region / "zones.parquet").reverse().write_parquet(tmp_path / "zones.parquet")
+        zones = spec.zones.model_copy(update={"path": tmp_path / "zones.parquet"})
+        assert evaluate(path, spec.model_copy(update={"zones": zones})).cpc == evaluate(path, spec).cpc
+
+    @pytest.mark.parametrize(("kind", "crs"), [("polygons", 3857), ("points", 4326)])
+    def test_a_layer_in_any_crs_from_a_relative_path(self, released, region, tmp_path, kind, crs):
+        table = pl.read_parquet(region / "zones.parquet")
+        points = geopandas.points_from_xy(table["longitude"], table["latitude"], crs=4326).to_crs(crs)
+        shapes = points if kind == "points" else points.buffer(200, quad_segs=3)
+        columns = {name: table[name].cast(pl.String).to_list() for name in ("id", "county", "tract")}
+        frame = geopandas.GeoDataFrame(columns, geometry=shapes, crs=crs)
+        frame["population"] = table["population"].to_numpy() / 7  # fractions, which are scaled
+        frame.to_file(tmp_path / "zones.gpkg")
+        other = {"path": "zones.gpkg", "levels": ["county", "tract"], "longitude": None, "latitude": None}
+        path, spec = released(zones=other)
+        assert evaluate(path, spec).workers == 3000
+
+    def test_text_of_a_csv_becomes_the_numbers_of_the_release(self, released, region, tmp_path):
+        table = pl.read_parquet(region / "zones.parquet").with_columns(pl.col("id", "county").cast(pl.String))
+        table.select("id", "county", "longitude", "latitude", "population").write_csv(tmp_path / "zones.csv")
+        path, spec = released(zones={"path": "zones.csv", "levels": ["county"]})
+        assert evaluate(path, spec).workers == 3000
 
 
 class TestCompare:

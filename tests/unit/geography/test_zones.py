@@ -4,7 +4,7 @@ import pytest
 
 from synthmap.errors import GeographyError, UnknownZoneError
 from synthmap.geography.canonical import canonical, hilbert
-from synthmap.geography.zones import Zones
+from synthmap.geography.zones import Zones, difference
 
 SIDE = 32
 
@@ -137,3 +137,27 @@ def test_ids_are_found_whatever_their_order_script_and_gaps():
     assert made.find(pa.array([], pa.string())).size == 0
     assert made.find(pa.array([None, None], pa.string())).tolist() == [-1, -1]
     assert made.ids.take(pa.array(made.by_id)).to_pylist() == sorted(ids)
+
+
+CHANGED = {
+    "ids": {"ids": ["a", "b", "d"]},
+    "ids of more": {"ids": ["a", "b", "c", "d"], "county": ["x", "x", "y", "y"]},
+    "levels (tract)": {"county": None, "tract": ["x", "x", "y"]},
+    "levels (none)": {"county": None},
+    "parents at level county, at 1 of 3 zones": {"county": ["x", "y", "y"]},
+    "weights, at 1 of 3 zones": {"weight": [1, 1, 2]},
+    "points, at 3 of 3 zones": {"latitude": [45.0 + 1e-6] * 3},
+}
+
+
+@pytest.mark.parametrize("what", CHANGED)
+def test_what_differs_between_two_editions_is_named(what):
+    usual = {"ids": ["a", "b", "c"], "county": ["x", "x", "y"]}
+    changed = {name: value for name, value in (usual | CHANGED[what]).items() if value is not None}
+    assert difference(zones(**usual), zones(**changed)) == what.removesuffix(" of more")
+
+
+def test_rounding_and_the_order_of_rows_are_no_difference():
+    one = zones(["a", "b", "c"], longitude=[1, 2, 3], weight=[1, 2, 3], county=["x", "x", "y"])
+    other = zones(["c", "b", "a"], longitude=[3, 2 + 1e-12, 1], weight=[3, 2, 1], county=["y", "x", "x"])
+    assert difference(one, other) == difference(other, one) == ""
