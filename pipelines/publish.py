@@ -110,6 +110,7 @@ def describe(told: Told) -> Manifest:
             source=source,
             class_edges_km=list(settings.edges_km),
             class_scales_km=list(settings.scales_km),
+            class_source=spec.prior.class_source,
             lengths=None if told.lengths is None else _lengths(told.lengths),
         ),
         zones=statement_of.ZonesSummary(
@@ -197,6 +198,11 @@ def _privacy(told: Told) -> statement_of.Privacy:
     assumptions = ["nothing else about the same jobs has been published; losses of several releases add up"]
     if source is not None:
         assumptions.append(f"the prior's table {source.name} is public: {source.statement}")
+    if spec.prior.class_source is not None:
+        assumptions.append(
+            "what the scales of the prior's decay were fitted to is public, or its loss is counted elsewhere: "
+            + spec.prior.class_source
+        )
     if held == 1:
         assumptions.append("a worker has one job in the table")
     else:

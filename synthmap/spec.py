@@ -157,15 +157,19 @@ class PriorSpec(_Section):
     it takes the share ``mixing``·c/(c + ``strength``) from there, never all, so that no inhabited zone is without mass.
 
     Destinations may have decays of their own, by class: how far the public decay expects their workers to live, between
-    ``class_edges_km``. Their ``class_scales_km`` come from public figures, such as an earlier release's manifest, or
-    with ``lengths_epsilon`` from the mean commutes of each class, measured with noise: that part of privacy.epsilon
-    buys them.
+    ``class_edges_km``. Their ``class_scales_km`` come from public figures, such as an earlier release's manifest, and
+    ``class_source`` tells which; or with ``lengths_epsilon`` from the mean commutes of each class, measured with noise:
+    that part of privacy.epsilon buys them.
     """
 
     scale_km: float = Field(default=10.0, gt=0, allow_inf_nan=False)
     power: float = Field(default=2.5, ge=0, le=20)
     class_edges_km: list[Annotated[float, Field(gt=0, allow_inf_nan=False)]] = Field(default=[], max_length=99)
     class_scales_km: list[Annotated[float, Field(gt=0, allow_inf_nan=False)]] = Field(default=[], max_length=100)
+    class_source: str | None = Field(
+        default=None, max_length=1000,
+        description="What public figures class_scales_km were fitted to, for people; needed with these.",
+    )  # fmt: skip
     lengths_epsilon: float | None = Field(default=None, ge=_LEAST_EPSILON, le=10, strict=True)
     elsewhere_share: float | None = Field(default=None, ge=0, le=0.9)
     strength: float = Field(default=5.0, gt=0, allow_inf_nan=False)
@@ -193,6 +197,14 @@ class PriorSpec(_Section):
             )
         if scales and self.lengths_epsilon is not None:
             raise ValueError("class_scales_km and lengths_epsilon exclude each other")
+        told = (self.class_source or "").strip()
+        if scales and not told:
+            raise ValueError(
+                f'class_source ("{told}") must tell what public figures class_scales_km were fitted to, such as a '
+                "table and its year"
+            )
+        if self.class_source is not None and not scales:
+            raise ValueError(f'class_source ("{told}") must be left out where there are no class_scales_km')
         return self
 
     @property

@@ -1,5 +1,6 @@
 """``synthmap fit-decay``: the decay of the prior that has the mean commutes of a public table."""
 
+import json
 from pathlib import Path
 from typing import Annotated
 
@@ -30,16 +31,16 @@ def fit_decay(
     region = make_region(read_zones(spec.zones))
     table, source = read_prior_table(spec, region.zones)
     found = fit_to_table(region, spec, table)
+    assert source is not None  # noqa: S101 (the spec names one)
     values = {
         "class_edges_km": [round(edge, 3) for edge in found.edges_km],
         "class_scales_km": [round(scale, 3) for scale in found.scales_km],
+        "class_source": f"{source.name} (vintage {source.vintage}, SHA-256 {source.sha256}): {source.statement}",
         "mean_km": [round(mean, 3) for mean in found.mean_km],
         "workers": found.workers,
-        "source": source and source.name,
+        "source": source.name,
     }
     lines = ["[prior]", f"scale_km = {spec.prior.scale_km}", f"power = {spec.prior.power}"]
-    if found.edges_km:
-        lines += [f"{name} = {values[name]}" for name in ("class_edges_km", "class_scales_km")]
-    else:
-        lines[1] = f"scale_km = {values['class_scales_km'][0]}"  # type: ignore[index]
+    names = ("class_edges_km", "class_scales_km", "class_source")
+    lines += [f"{name} = {json.dumps(values[name], ensure_ascii=False)}" for name in names]
     show(values, as_json, "\n".join(lines))

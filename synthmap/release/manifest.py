@@ -170,7 +170,8 @@ class PriorSummary(_Part):
     """The public prior and where it comes from.
 
     With `class_scales_km` the decay has a scale of its own for each class of destinations, instead of `scale_km`: what
-    that expects of their commutes, between `class_edges_km`, tells the class.
+    that expects of their commutes, between `class_edges_km`, tells the class. `class_source` is what the curator says
+    that they were fitted to; None where they were fitted to `lengths`, and in releases made before it was asked for.
     """
 
     formula: str
@@ -183,6 +184,7 @@ class PriorSummary(_Part):
     source: PriorSource | None = None
     class_edges_km: list[float] = []
     class_scales_km: list[float] = []
+    class_source: str | None = None
     lengths: LengthsSummary | None = None
 
 

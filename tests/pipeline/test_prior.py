@@ -10,7 +10,8 @@ from synthmap.confidential.fidelity import evaluate
 from synthmap.confidential.sample import LEVELS, VINTAGE
 from synthmap.errors import ConfigurationError, ReleaseCorruptError
 from synthmap.mechanism.recertify import recertify
-from synthmap.release.statement import read_statement, text
+from synthmap.release.manifest import read_manifest
+from synthmap.release.statement import PAGE, read_statement, text
 from synthmap.release.verify import verify
 
 
@@ -118,3 +119,37 @@ def test_neighbouring_tables_have_the_same_plan(make_spec, region, tmp_path):
         for spec in (make_spec(), make_spec().model_copy(update={"tables": [table]}))
     ]
     assert plans[0].to_table().equals(plans[1].to_table())
+
+
+SOURCE = "mean commutes of the <travel survey> & census 2016"
+
+
+def test_what_a_fitted_decay_came_from_is_told(make_spec):
+    scales = {"class_edges_km": [6.0], "class_scales_km": [6.0, 12.0], "class_source": SOURCE}
+    found = run(make_spec(segments=None, prior=scales))
+    assert verify(found.path).workers == 3000
+    read = read_manifest(found.path)
+    assert (read.prior.class_source, read.prior.source, read.prior.lengths) == (SOURCE, None, None)
+    assumed = (
+        f"what the scales of the prior's decay were fitted to is public, or its loss is counted elsewhere: {SOURCE}"
+    )
+    assert assumed in read.privacy.assumptions
+    statement = read_statement(found.path)
+    assert f"Assumed: {assumed}" in text(statement)
+    assert any(assumed in one.answer for one in statement.questions)
+    page = (found.path / PAGE).read_text(encoding="utf-8")
+    assert "counted elsewhere: mean commutes of the &lt;travel survey&gt; &amp; census 2016" in page
+
+
+@pytest.mark.parametrize("prior", [{}, {"lengths_epsilon": 0.3}], ids=["one scale", "measured lengths"])
+def test_releases_without_such_a_decay_name_no_source_of_it(make_spec, prior):
+    found = run(make_spec(segments=None, prior=prior))
+    assert read_manifest(found.path).prior.class_source is None
+    assert "scales of the prior" not in text(read_statement(found.path))
+
+
+def test_manifests_from_before_a_source_was_asked_for_are_read(small_release):
+    def change(manifest):
+        manifest["prior"] |= {"class_edges_km": [9.0], "class_scales_km": [6.0, 12.0]}
+
+    assert read_manifest(small_release(change=change)).prior.class_source is None

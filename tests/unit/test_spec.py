@@ -373,3 +373,20 @@ def test_an_odd_spec_is_refused(path):
 def test_a_spec_cannot_be_changed(read):
     with pytest.raises(ValidationError, match="frozen"):
         read().name = "y"
+
+
+SCALES = "[prior]\nclass_edges_km = [9.0]\nclass_scales_km = [6.0, 12.0]\n"
+
+
+def test_scales_come_with_what_they_were_fitted_to(read):
+    assert read(f'{SCALES}class_source = "CTPP 2016"').prior.class_source == "CTPP 2016"
+    for nothing in ("", 'class_source = ""', 'class_source = " "'):
+        with pytest.raises(ConfigurationError, match=r'class_source \(""\) must tell what public figures') as caught:
+            read(SCALES + nothing)
+        assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("more", ["", "lengths_epsilon = 0.1"])
+def test_a_source_of_no_scales_is_refused(read, more):
+    with pytest.raises(ConfigurationError, match=r'class_source \("CTPP 2016"\) must be left out'):
+        read(f'[prior]\nclass_source = "CTPP 2016"\n{more}')

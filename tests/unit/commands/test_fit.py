@@ -1,8 +1,10 @@
 """`synthmap fit-decay`: a decay with the mean commutes of a public table."""
 
+import hashlib
 import tomllib
 
 import numpy as np
+import polars as pl
 import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 import pytest
@@ -39,6 +41,19 @@ def test_what_is_printed_goes_into_a_spec(synthmap, one_object, spec_path):
     assert len(told["mean_km"]) == len(told["class_edges_km"]) + 1 > 1
     assert sum(told["workers"]) == 20_000
     assert told["source"] == "public.csv"
+    assert prior.class_source == told["class_source"]
+    digest = hashlib.sha256(spec_path.with_name("public.csv").read_bytes()).hexdigest()
+    assert prior.class_source == f"public.csv (vintage demo-1, SHA-256 {digest}): declared public by the curator"
+
+
+def test_one_class_has_a_source_too(synthmap, spec_path):
+    """Quotes in a name of a file are those of TOML's text."""
+    rows = pl.read_csv(spec_path.with_name("public.csv"), infer_schema=False)
+    rows.filter(pl.col("destination") == rows["destination"][0]).write_csv(spec_path.with_name('of "one".csv'))
+    spec_path.write_text(spec_path.read_text().replace('path = "public.csv"', "path = 'of \"one\".csv'"))
+    prior = PriorSpec(**tomllib.loads(synthmap("fit-decay", spec_path)[1])["prior"])
+    assert (prior.class_edges_km, len(prior.class_scales_km)) == ([], 1)
+    assert prior.class_source.startswith('of "one".csv (vintage')
 
 
 def test_the_fitted_prior_has_the_mean_commutes_of_the_table(spec_path):
