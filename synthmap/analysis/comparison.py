@@ -1,10 +1,11 @@
 """All measures of two tables at once, as one object that becomes JSON."""
 
 import math
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict
 
 from synthmap.analysis import classes
@@ -32,14 +33,30 @@ from synthmap.analysis.table import ZONE, Paired, by_levels, pair_km, units_by_l
 from synthmap.geography.zones import Zones
 
 
+@dataclass(frozen=True)
+class Coverage:
+    """The destinations that a group of measures is about, and how many work there in either table."""
+
+    destinations: int
+    workers_reference: int
+    workers: int
+
+
 class Comparison(BaseModel):
     """A table judged against a reference over the same zones.
 
     Attributes
     ----------
+    workers_reference, workers, destinations : int
+        Of whole tables; destinations of either. So are all measures that `in_both` and `with_average` do not name.
+    in_both : Coverage
+        Destinations with workers in both tables: all that ``tv…`` are about.
+    with_average : Coverage
+        Destinations whose average commute both tables tell, that is with origins on the map in both: all that
+        ``distance_…``, ``length_wasserstein_by_destination_km`` and ``by_…`` are about.
     distance_mae_km, distance_bias_km : float or None
-        Of destinations' average commutes, absolute and signed, worker-weighted; with ``_unweighted``, each destination
-        once. None where no destination has an average.
+        Of destinations' average commutes, absolute and signed, weighted by workers in the reference; with
+        ``_unweighted``, each destination once. None where no destination has an average.
     mean_km_reference, mean_km : float or None
         Mean commute of all workers.
     length_wasserstein_km, length_wasserstein_by_destination_km : float or None
@@ -69,6 +86,8 @@ class Comparison(BaseModel):
     workers_reference: int
     workers: int
     destinations: int
+    in_both: Coverage
+    with_average: Coverage
     distance_mae_km: float | None
     distance_mae_km_unweighted: float | None
     distance_bias_km: float | None
@@ -105,6 +124,7 @@ def measure(paired: Paired, zones: Zones) -> tuple[Comparison, ByDestination]:
     km = pair_km(paired.origin, paired.destination, zones)
     lengths = mean_lengths(paired, km)
     weight = lengths.headcount
+    weight_other = np.add.reduceat(paired.other, paired.starts) if weight.size else weight
     cpc: dict[str, float] = {}
     pairs: dict[str, PairCounts] = {}
     variation: dict[str, float] = {}
@@ -126,6 +146,8 @@ def measure(paired: Paired, zones: Zones) -> tuple[Comparison, ByDestination]:
         workers_reference=workers_reference,
         workers=workers,
         destinations=int(weight.size),
+        in_both=_coverage(weight, weight_other, (weight > 0) & (weight_other > 0)),
+        with_average=_coverage(weight, weight_other, ~np.isnan(lengths.error)),
         **_error_fields(error),
         mean_km_reference=_known(weighted_mean(km, paired.reference)),
         mean_km=_known(weighted_mean(km, paired.other)),
@@ -146,6 +168,10 @@ def measure(paired: Paired, zones: Zones) -> tuple[Comparison, ByDestination]:
         elsewhere_share=float(paired.other[away].sum() / max(1, workers)),
     )
     return found, ByDestination(lengths, density)
+
+
+def _coverage(reference: NDArray[np.int64], other: NDArray[np.int64], inside: NDArray[np.bool_]) -> Coverage:
+    return Coverage(int(inside.sum()), int(reference[inside].sum()), int(other[inside].sum()))
 
 
 def _error_fields(error: LengthError | None) -> dict[str, float | None]:

@@ -1,4 +1,4 @@
-"""The gravity model fitted to two tables with the same explaining variables, so that only the flows differ."""
+"""The gravity model fitted to two tables over the same units, each with its own workers as masses of destinations."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -25,20 +25,25 @@ class Gravity:
         a, b and c.
     distance : float
         γ; above 0 where flows fall with distance.
+    pairs, destinations, workers : int
+        What it was fitted to: pairs of units, zero flows included; units with workers; workers on flows between
+        different units.
     """
 
     intercept: float
     origin: float
     destination: float
     distance: float
+    pairs: int
+    destinations: int
+    workers: int
 
 
 @dataclass(frozen=True)
 class GravityFit:
-    """The model at one level, fitted to both tables; `pairs` counts pairs of units, zero flows included."""
+    """The model at one level, fitted to both tables."""
 
     level: str
-    pairs: int
     reference: Gravity
     other: Gravity
 
@@ -63,9 +68,10 @@ def gravity(paired: Paired, zones: Zones, units: Mapping[str, NDArray[np.int32]]
     -----
     Maximum likelihood under a Poisson distribution (consistent whatever the true variance), by iteratively
     reweighted least squares over *all* ordered pairs of different units whose masses are above 0, those without
-    flow included. The masses are public (weights of the zones, headcounts), the same for both tables. Distance is
-    between weighted mean points, at least 0.1 km. Flows within a unit have no distance of their own
-    and are left out, as are origins elsewhere.
+    flow included. The masses are public: weights of the zones, and the workers at each destination in the table that is
+    fitted. So a table's coefficients do not depend on the one beside it, nor on which is the reference; only the level
+    does, where one of them cannot be fitted at a finer one. Distance is between weighted mean points, at least 0.1 km.
+    Flows within a unit have no distance of their own and are left out, as are origins elsewhere.
 
     References
     ----------
@@ -74,45 +80,49 @@ def gravity(paired: Paired, zones: Zones, units: Mapping[str, NDArray[np.int32]]
     parents = [level for level in units if level != ZONE] or [ZONE]
     for level in parents:
         flows = aggregate(paired, units[level], units[level])
-        fit = _fit_at(level, flows, paired, zones, units[level])
-        if fit is not None:
-            return fit
+        weight, middle = _units(zones, units[level])
+        reference = _fit(flows, flows.reference, weight, middle)
+        other = None if reference is None else _fit(flows, flows.other, weight, middle)
+        if reference is not None and other is not None:
+            return GravityFit(level, reference, other)
     return None
 
 
-def _fit_at(level: str, flows: Paired, paired: Paired, zones: Zones, unit: NDArray[np.int32]) -> GravityFit | None:
-    """Return the fit at one level, or None."""
+def _units(zones: Zones, unit: NDArray[np.int32]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the weight of each unit and the unit vector of its weighted mean point."""
     inside = unit[:-1]
     size = int(inside.max()) + 1
-    weight = np.bincount(inside, zones.weight, size)
-    workers = np.bincount(unit[paired.destination], paired.reference, size)[:size]
-    origins, destinations = np.flatnonzero(weight > 0), np.flatnonzero(workers > 0)
-    pairs = origins.size * destinations.size
-    if pairs > LARGEST or pairs == 0:
-        return None
     vectors = unit_vectors(zones.longitude, zones.latitude) * (zones.weight + 1.0)[:, None]
     middle = np.stack([np.bincount(inside, vectors[:, i], size) for i in range(3)], axis=1)
-    middle = middle / np.linalg.norm(middle, axis=1, keepdims=True)
+    return np.bincount(inside, zones.weight, size).astype(float), middle / np.linalg.norm(middle, axis=1, keepdims=True)
+
+
+def _fit(
+    flows: Paired, count: NDArray[np.int64], weight: NDArray[np.float64], middle: NDArray[np.float64]
+) -> Gravity | None:
+    """Return the model of one table, whose workers on the pairs of units in `flows` are `count`, or None."""
+    size = weight.size
+    workers = np.bincount(flows.destination, count, size)
+    origins, destinations = np.flatnonzero(weight > 0), np.flatnonzero(workers > 0)
+    if origins.size * destinations.size > LARGEST:
+        return None
     o, d = np.repeat(origins, destinations.size), np.tile(destinations, origins.size)
-    chord = np.linalg.norm(middle[o] - middle[d], axis=1)
-    km = np.maximum(_NEAREST_KM, 2.0 * EARTH_KM * np.arcsin(np.minimum(1.0, chord / 2.0)))
     apart = o != d
-    o, d, km = o[apart], d[apart], km[apart]
+    o, d = o[apart], d[apart]
     if not o.size:
         return None
-    columns = [np.log(weight[o]), np.log(workers[d]), -np.log(km)]
-    design = np.column_stack([np.ones(o.size), *columns])
+    chord = np.linalg.norm(middle[o] - middle[d], axis=1)
+    km = np.maximum(_NEAREST_KM, 2.0 * EARTH_KM * np.arcsin(np.minimum(1.0, chord / 2.0)))
+    design = np.column_stack([np.ones(o.size), np.log(weight[o]), np.log(workers[d]), -np.log(km)])
     place, key = o * size + d, flows.origin.astype(np.int64) * size + flows.destination
     row = np.minimum(np.searchsorted(place, key), place.size - 1)
     row[(flows.origin == size) | (place[row] != key)] = -1
-    found = []
-    for side in (flows.reference, flows.other):
-        flow = np.bincount(row[row >= 0], side[row >= 0], o.size).astype(float)
-        coefficients = poisson_regression(design, flow)
-        if coefficients is None:
-            return None
-        found.append(Gravity(*coefficients.tolist()))
-    return GravityFit(level, int(o.size), found[0], found[1])
+    flow = np.bincount(row[row >= 0], count[row >= 0], o.size).astype(float)
+    coefficients = poisson_regression(design, flow)
+    if coefficients is None:
+        return None
+    intercept, origin, destination, distance = coefficients.tolist()
+    return Gravity(intercept, origin, destination, distance, int(o.size), int(destinations.size), int(flow.sum()))
 
 
 def poisson_regression(design: NDArray[np.float64], count: NDArray[np.float64]) -> NDArray[np.float64] | None:

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from pipelines.release import release
-from synthmap.analysis.compare import compare
+from synthmap.analysis.compare import compare, report
 from synthmap.confidential.fidelity import evaluate
 from synthmap.errors import ConfigurationError, GeographyError, ReleaseCorruptError, VintageError
 
@@ -220,6 +220,57 @@ class TestCompare:
         assert max(map(len, told.stdout.splitlines())) <= 120
         values = json.loads(command("compare", first, second, "--json").stdout)
         assert values == json.loads(json.dumps(compare(first, second).to_json()))
+
+    @pytest.fixture
+    def grown(self, released, region, tmp_path):
+        """Two releases of which either has destinations that the other lacks; the first one's gravity with itself."""
+
+        def make(**changes):
+            paths = []
+            for name, gone in (("first", 0), ("second", 1)):
+                od = pl.read_parquet(region / "od.parquet").with_columns(
+                    pl.col("origin", "destination").cast(pl.String)
+                )
+                kept = od["destination"].unique().sort().gather_every(4, gone)
+                od.filter(~pl.col("destination").is_in(kept.implode())).write_parquet(tmp_path / f"{name}.parquet")
+                table = {"path": str(tmp_path / f"{name}.parquet"), "vintage": "demo-1", "format": "long"}
+                table |= {"origin": "origin", "destination": "destination", "count": "count"}
+                paths.append(released(tables=[table], **(changes if gone else {}))[0])
+            return paths
+
+        return make
+
+    def test_what_is_about_common_destinations_says_so(self, grown):
+        first, second = grown()
+        found = compare(first, second)
+        work = [set(pl.read_parquet(path / "plan.parquet")["destination"]) for path in (first, second)]
+        assert found.destinations == len(work[0] | work[1])
+        assert found.in_both.destinations == found.with_average.destinations == len(work[0] & work[1]) == 30
+        plans = [pl.read_parquet(path / "plan.parquet") for path in (first, second)]
+        both = [
+            int(one.filter(pl.col("destination").is_in(list(work[0] & work[1])))["headcount"].sum()) for one in plans
+        ]
+        assert [found.in_both.workers_reference, found.in_both.workers] == both
+        told = report(found)
+        assert f"Destinations in both: 30, with {both[1]:,} workers instead of {both[0]:,}" in told
+        assert f"Whole tables: {found.workers:,} workers instead of {found.workers_reference:,}, at 60 dest" in told
+        assert max(map(len, told.splitlines())) <= 120
+
+    def test_the_gravity_of_a_release_is_its_own(self, grown):
+        first, second = grown()
+        one, other = compare(first, second), compare(second, first)
+        assert one.gravity.reference == other.gravity.other == compare(first, first).gravity.other
+        assert one.gravity.other == other.gravity.reference == compare(second, second).gravity.other
+        assert one.gravity.reference.workers != one.gravity.other.workers
+        assert f"was −{one.gravity.reference.distance:.2f}" in report(one)
+        assert one.other_zones == ""
+
+    def test_zones_of_other_weights_are_told(self, grown):
+        first, second = grown(zones={"weight": None})
+        found = compare(first, second)
+        assert found.other_zones.startswith("weights, at ")
+        assert f"The zones of {second.name} have other weights" in report(found)
+        assert "have other" not in report(compare(second, second))
 
     @pytest.mark.parametrize("place", [0, 1])
     def test_a_release_that_was_tampered_with_is_refused(self, released, place):

@@ -3,7 +3,7 @@ import json
 import numpy as np
 import pytest
 
-from synthmap.analysis.comparison import measure
+from synthmap.analysis.comparison import Coverage, measure
 from synthmap.analysis.plots import write_plots
 from synthmap.analysis.table import ODTable, pair
 
@@ -41,6 +41,27 @@ def test_keys_and_relations(town, flows):
     assert found.elsewhere_share_reference > 0
     assert sum(c.error.workers for c in found.by_headcount) == found.workers == 3000
     assert by_destination.density.size == found.destinations == 100
+
+
+def test_groups_of_measures_say_what_they_are_about(line, table):
+    """b is in both, c too but from elsewhere in one of them, a and d are in one each."""
+    reference = table((0, 0, 5), (0, 1, 2), (3, 1, 1), (4, 2, 7))
+    other = table((0, 1, 4), (1, 2, 1), (1, 3, 20))
+    found, _ = measure(pair(reference, other, 4), line)
+    assert (found.workers_reference, found.workers, found.destinations) == (15, 25, 4)
+    assert found.in_both == Coverage(destinations=2, workers_reference=10, workers=5)
+    assert found.with_average == Coverage(destinations=1, workers_reference=3, workers=4)
+    assert found.tv == pytest.approx((3 * 1 / 3 + 7 * 1) / 10)
+    assert sum(one.error.destinations for one in found.by_headcount) == found.with_average.destinations
+    values = found.to_json()
+    assert values["in_both"] == {"destinations": 2, "workers_reference": 10, "workers": 5}
+
+
+def test_tables_without_a_common_destination_cover_none(line, table):
+    found, _ = measure(pair(table((0, 0, 5)), table((0, 1, 4)), 4), line)
+    assert found.in_both == found.with_average == Coverage(0, 0, 0)
+    values = json.loads(json.dumps(found.to_json(), allow_nan=False))
+    assert values["tv"] is values["distance_mae_km"] is None
 
 
 def test_json_has_no_number_that_json_lacks(town, table):
