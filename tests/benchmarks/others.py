@@ -10,15 +10,19 @@ from synthmap.analysis.table import ODTable
 from tests.benchmarks.worlds import World
 
 
-def projected(noisy: NDArray[np.float64], headcount: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return whole counts at least 0 that sum to each row's headcount: nearest in L2, then by largest remainders."""
+def projected(noisy: NDArray[np.float64], headcount: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
+    """Return whole counts at least 0 that sum to each row's headcount: nearest in L2, then by largest remainders.
+
+    Whole numbers less the same excess all have the same remainder, so who gets a unit more is drawn among equals.
+    """
     ordered = -np.sort(-noisy, axis=1)
     excess = (np.cumsum(ordered, axis=1) - headcount[:, None]) / np.arange(1, noisy.shape[1] + 1)
     last = noisy.shape[1] - 1 - np.argmax((ordered > excess)[:, ::-1], axis=1)
     real = np.maximum(noisy - excess[np.arange(len(noisy)), last][:, None], 0)
     whole = np.floor(real).astype(np.int64)
     short = headcount - whole.sum(axis=1)
-    rank = np.argsort(np.argsort(whole - real, axis=1, kind="stable"), axis=1)
+    remainder = np.round(real - whole, 9)  # equal ones differ by rounding
+    rank = np.argsort(np.lexsort((rng.random(real.shape), -remainder), axis=1), axis=1)
     return whole + (rank < short[:, None])
 
 
@@ -53,12 +57,12 @@ def opendp_noise(counts: NDArray[np.int64], epsilon: float, *, floating: bool) -
 
 def geometric_by_tract(world: World, epsilon: float, delta: float, rng: np.random.Generator, _: Path) -> ODTable:
     noisy = opendp_noise(world.by_area, epsilon, floating=False)
-    return spread(world, projected(noisy, world.by_area.sum(axis=1)), rng)
+    return spread(world, projected(noisy, world.by_area.sum(axis=1), rng), rng)
 
 
 def laplace_by_tract(world: World, epsilon: float, delta: float, rng: np.random.Generator, _: Path) -> ODTable:
     noisy = opendp_noise(world.by_area, epsilon, floating=True)
-    return spread(world, projected(noisy, world.by_area.sum(axis=1)), rng)
+    return spread(world, projected(noisy, world.by_area.sum(axis=1), rng), rng)
 
 
 def largest_of_zones(world: World, epsilon: float, delta: float, rng: np.random.Generator, _: Path) -> ODTable:
@@ -92,10 +96,10 @@ def _noisy_zones(
         np.add.at(noisy, world.table.origin[rows], world.table.count[rows])
         headcount = int(world.table.count[rows].sum())
         if keep_largest:
-            noisy[np.argsort(-noisy, kind="stable")[headcount:]] = 0.0
-        counts = projected(noisy[None, :], np.array([headcount]))[0]
-        origin = np.flatnonzero(counts).astype(np.int32)
-        out.append(ODTable(origin, np.full(origin.size, d, np.int32), counts[origin]))
+            noisy[np.lexsort((rng.random(zones), -noisy))[headcount:]] = 0.0
+        origin = np.flatnonzero(noisy > noisy.max() - headcount).astype(np.int32)  # all others become 0
+        counts = projected(noisy[None, origin], np.array([headcount]), rng)[0]
+        out.append(ODTable(origin[counts > 0], np.full((counts > 0).sum(), d, np.int32), counts[counts > 0]))
     return _joined(out)
 
 
@@ -125,7 +129,7 @@ def stability(world: World, epsilon: float, delta: float, rng: np.random.Generat
         mine = slice(*np.searchsorted(destination, [d, d + 1]))
         known = count[mine]
         if known.sum() > headcount:
-            known = projected(known[None, :].astype(float), np.array([headcount]))[0]
+            known = projected(known[None, :].astype(float), np.array([headcount]), rng)[0]
         drawn = rng.choice(weight.size, int(headcount - known.sum()), p=weight)
         both = np.append(origin[mine], drawn).astype(np.int32)
         workers = np.append(known, np.ones(drawn.size, np.int64))

@@ -79,3 +79,25 @@ def test_errors_are_kept_as_numbers_and_as_a_plot(alternatives, world, tmp_path,
     assert told == [(few[0], 1.0), (few[0], 4.0)]
     plot = image.imread(tmp_path / "out" / "alternatives-made-up.png")
     assert len(np.unique(plot.reshape(-1, plot.shape[2]), axis=0)) > 50  # lines, markers and letters
+
+
+def test_who_gets_a_worker_more_does_not_hang_on_the_order_of_areas(alternatives):
+    """Whole noisy counts leave equal remainders, and a worker more went to the areas that come first."""
+    rows = np.repeat([[2.0, 1, 1, 1, -1], [1, 1, 2, 1, -3]], 2_000, axis=0)  # nearest: 1.5, 0.5, 0.5, 0.5 and 0
+    headcount = np.full(4_000, 3)
+    counts = alternatives.others.projected(rows, headcount, np.random.default_rng(1))
+    assert np.array_equal(counts.sum(axis=1), headcount)
+    assert np.allclose(counts[:2_000].mean(axis=0), [1.5, 0.5, 0.5, 0.5, 0], atol=0.06)  # five standard deviations
+    assert np.allclose(counts[2_000:].mean(axis=0), [0.5, 0.5, 1.5, 0.5, 0], atol=0.06)
+
+
+def test_remainders_that_differ_by_rounding_alone_are_equal(alternatives):
+    rows = np.tile([901.0, 1, 1], (2_000, 1))
+    counts = alternatives.others.projected(rows, np.full(2_000, 902), np.random.default_rng(1))
+    assert np.allclose(counts.mean(axis=0), [900 + 2 / 3, 2 / 3, 2 / 3], atol=0.06)
+
+
+def test_the_largest_remainder_is_rounded_up(alternatives):
+    rows = np.array([[2.4, 0.9, -1.0, 0.2], [0.0, 0.0, 7.0, 0.0]])
+    counts = alternatives.others.projected(rows, np.array([3, 4]), np.random.default_rng(1))
+    assert counts.tolist() == [[2, 1, 0, 0], [0, 0, 4, 0]]
