@@ -138,7 +138,7 @@ def stability(world: World, epsilon: float, delta: float, rng: np.random.Generat
 
 
 def top_down(world: World, epsilon: float, delta: float, rng: np.random.Generator, _: Path) -> ODTable:
-    """inf-tda on each destination: area within the next coarser level, then areas."""
+    """inf-tda on each destination: areas within the next coarser level, where that has several units, then areas."""
     from unittest import mock
 
     import pandas as pd
@@ -153,8 +153,9 @@ def top_down(world: World, epsilon: float, delta: float, rng: np.random.Generato
 
     areas = world.by_area.shape[1]
     above = _above(world)
-    levels = [above[a] for a in range(areas)], list(range(areas))
-    index = pd.MultiIndex.from_arrays(levels if len(set(levels[0])) > 1 else [levels[1], levels[1]])
+    levels = [[above[a] for a in range(areas)], list(range(areas))]
+    told_apart = len(set(levels[0][:-1])) > 1  # the last is elsewhere; a level costs its part of ρ
+    index = pd.MultiIndex.from_arrays(levels if told_apart else levels[1:])
     out = np.zeros_like(world.by_area)
     with mock.patch.object(mechanism, "make_gaussian_noise", copying):
         for i, counts in enumerate(world.by_area):

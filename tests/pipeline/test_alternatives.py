@@ -1,6 +1,7 @@
 """What synthmap is measured against makes tables of the same kind, and comes near the truth where noise is small."""
 
 import argparse
+import dataclasses
 import functools
 import importlib
 import importlib.util
@@ -11,6 +12,7 @@ import pytest
 from matplotlib import image
 
 from pipelines.release import release
+from synthmap.analysis.table import units_by_level
 from synthmap.confidential.fidelity import read_confidential
 from synthmap.geography.read import read_zones
 from synthmap.spec import read_spec
@@ -101,3 +103,21 @@ def test_the_largest_remainder_is_rounded_up(alternatives):
     rows = np.array([[2.4, 0.9, -1.0, 0.2], [0.0, 0.0, 7.0, 0.0]])
     counts = alternatives.others.projected(rows, np.array([3, 4]), np.random.default_rng(1))
     assert counts.tolist() == [[2, 1, 0, 0], [0, 0, 4, 0]]
+
+
+def test_a_top_down_release_pays_for_no_level_that_tells_nothing(alternatives, world, monkeypatch):
+    """Where all areas lie in one unit, or in none, half of ρ was spent on asking for the headcount."""
+    mechanism = pytest.importorskip("InfTDA").mechanism
+    levels = []
+
+    def hearing(told, *_):
+        levels.append(told.index.nlevels)
+        return told[told > 0]
+
+    monkeypatch.setattr(mechanism, "inf_tda", hearing)
+    coarsest = dataclasses.replace(world, level=list(units_by_level(world.zones))[-1])
+    for asked, expected in ((world, 2), (coarsest, 1)):
+        levels.clear()
+        found = alternatives.METHODS["inf-tda top-down, tracts"](asked, 4.0, 1e-5, np.random.default_rng(1), None)
+        assert set(levels) == {expected}
+        assert asked.score(found).area_to_area > 0.95
