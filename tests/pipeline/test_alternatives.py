@@ -10,6 +10,7 @@ import json
 import numpy as np
 import pytest
 from matplotlib import image
+from scipy import stats
 
 from pipelines.release import release
 from synthmap.analysis.table import units_by_level
@@ -121,3 +122,20 @@ def test_a_top_down_release_pays_for_no_level_that_tells_nothing(alternatives, w
         found = alternatives.METHODS["inf-tda top-down, tracts"](asked, 4.0, 1e-5, np.random.default_rng(1), None)
         assert set(levels) == {expected}
         assert asked.score(found).area_to_area > 0.95
+
+
+@pytest.mark.parametrize("keep_largest", [False, True])
+def test_zones_that_get_workers_do_not_hang_on_their_order(alternatives, world, keep_largest):
+    equal = functools.partial(np.ones_like, dtype=float)
+    found = alternatives.others._noisy_zones(world, equal, np.random.default_rng(1), keep_largest=keep_largest)
+    assert np.array_equal(np.unique(found.destination), world.destinations)
+    assert abs(np.average(found.origin, weights=found.count) / len(world.zones) - 0.5) < 0.05  # 3,000 workers
+
+
+@pytest.mark.parametrize("floating", [False, True])
+def test_noise_on_zones_has_the_law_of_opendp(alternatives, floating):
+    pytest.importorskip("opendp")
+    others, none = alternatives.others, np.zeros(20_000, np.int64)
+    ours = others.numpy_noise(1.0, np.random.default_rng(1), floating=floating)(none)
+    theirs = others.opendp_noise(none, 1.0, floating=floating)
+    assert stats.ks_2samp(ours, theirs).pvalue > 1e-6
