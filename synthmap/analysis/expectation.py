@@ -49,8 +49,8 @@ class Expected(BaseModel):
         Signed error of average commutes, if the prior were the truth (`expected_bias_km`); None where noise is added
         to counts or empty cells are dropped.
     length_wasserstein_by_destination_km : float or None
-        `expected_wasserstein_km`, under the assumptions of ``distance_mae_km``; None likewise, and of cells by distance,
-        whose uniform noise moves all lengths of a destination one way.
+        `expected_wasserstein_km`, under the assumptions of ``distance_mae_km``; None likewise, and of cells by
+        distance, whose uniform noise moves all lengths of a destination one way.
     distance_sampling_sd_km : float or None
         Worker-weighted mean of the standard deviation that drawing alone gives an average commute; None where real
         counts are not resampled.

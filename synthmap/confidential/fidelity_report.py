@@ -85,15 +85,17 @@ def report(found: Fidelity) -> str:
         *_residents(found),
         *_gravity(found),
         "",
-        *_classes("headcount", "workers", found.by_headcount, expected.by_headcount, world and world.by_headcount),
+        *_classes(
+            "headcount", "workers", found.by_headcount, expected.by_headcount, world.by_headcount if world else []
+        ),
         *_classes(
             "density, jobs within 5 km × 5 km",
             "per km²",
             found.by_density,
             expected.by_density,
-            world and world.by_density,
+            world.by_density if world else [],
         ),
-        *_classes("true average commute", "km", found.by_length, [], world and world.by_length),
+        *_classes("true average commute", "km", found.by_length, [], world.by_length if world else []),
         "",
         "expected: in closed form from public figures; of signed errors and cells as if the prior were the truth, of",
         "others with an error of the prior as large as the plan takes it to be. prior true: the same plan run on",
@@ -185,11 +187,11 @@ def _classes(
     unit: str,
     parts: Sequence[LengthClass],
     expected: Sequence[ExpectedClass],
-    world: Sequence[LengthClass] | None,
+    world: Sequence[LengthClass],
 ) -> list[str]:
     """Return lines of errors by class, beside those that are expected of the same class."""
     closed = {(one.low, one.high): one.mae_km for one in expected}
-    made = {(one.low, one.high): one.error.mae_km for one in world or []}
+    made = {(one.low, one.high): one.error.mae_km for one in world}
     lines = [
         f"by {name}",
         f"{unit:>20} {'destinations':>12} {'workers':>11} {'true km':>8} {'error km':>9} {'signed':>7} "
