@@ -12,6 +12,8 @@ worker of one destination has another origin*, headcounts public. What the other
   remainders, at random among equals): post-processing, no ε. Methods that work on tracts are spread over zones by the
   public weights.
 * Noise on all zones is drawn with numpy, by the destination: OpenDP's has the same law but takes some 30 µs a cell.
+  4 million values of OpenDP's Laplace at ε = 1: Kolmogorov-Smirnov p = 0.71. All zones of 100 destinations of Rhode
+  Island, km (draws): OpenDP 12.77 (2), numpy 12.18 ± 0.33 (10) at ε = 1; 7.06 (5), 6.96 ± 0.17 (60) at ε = 8.6.
 
 Columns: worker-weighted mean absolute error of a destination's average commute (km); common part of commuters, tract to
 tract and tract to zone. Mean ± standard deviation over draws.
@@ -59,7 +61,7 @@ histogram, lengths measured      0.042 .960  0.023 .979  0.011 .992  0.003 .999
 histogram, means                 0.043 .961  0.022 .980  0.011 .993  0.003 .999
 geometric (OpenDP)               0.051 .958  0.023 .980  0.010 .993  0.003 .999
 stability histogram (OpenDP)     0.286 .897  0.175 .934  0.094 .962  0.026 .990
-inf-tda                          0.109 .880  0.072 .932  0.058 .961  0.051 .979
+inf-tda                          0.109 .880  0.072 .931  0.058 .961  0.051 .979
 ICDE 2008, a cell a zone (3)     1.517 .815  0.611 .888  0.151 .910  0.094 .913
 Laplace (OpenDP, 3 draws)        0.047 .957  0.023 .978  0.013 .990  0.006 .997
 prior alone 1.162 .740; no privacy, resampled 0.064 .937
