@@ -126,11 +126,14 @@ def stages(tmp_path, write_spec):
 
 @pytest.mark.parametrize("name", WORLDS)
 def test_what_is_written_has_the_law_that_is_audited(stages, choices, name):
-    """In fractions, for every confidential table of the world; and every task of them all reads the one public plan."""
+    """In fractions, for every third confidential table of the world (the audit alone goes through all of them).
+
+    And every task of them reads the one public plan.
+    """
     small = stages(name)
     planned, audited = laws(small.world)
     assert len(audited) == len(set(small.world.tables())) > 5
-    for table, law in audited.items():
+    for table, law in list(audited.items())[::3]:
         partition = small.collected(table)
         plan = read_plans([small.planned(partition)], small.world.settings)
         for field in fields(planned):
