@@ -295,3 +295,13 @@ class TestCompare:
                                                                  | {"vintage": "demo-2"}])  # fmt: skip
         with pytest.raises(VintageError, match="demo-2"):
             compare(first, other)
+
+
+def test_cells_of_unequal_mass_have_no_closed_form_and_density_has_one(released):
+    found = evaluate(*released(plan={"coarsening": "distance", "cells": 8})).expected
+    assert (found.cpc_cells, found.spurious_cells, found.missing_cells) == (None, None, None)
+    assert found.length_wasserstein_by_destination_km is None
+    assert found.distance_mae_km > 0
+    alike = evaluate(*released(plan={"coarsening": "prior-mass", "cells": 8})).expected
+    assert None not in (alike.cpc_cells, alike.spurious_cells, alike.length_wasserstein_by_destination_km)
+    assert sum(one.destinations for one in alike.by_density) == sum(one.destinations for one in alike.by_headcount)

@@ -11,6 +11,7 @@ from plansettings import plan_settings
 from synthmap.errors import PrivacyParameterError
 from synthmap.geography.distance import great_circle_km
 from synthmap.kernels.stream import seeded_stream
+from synthmap.mechanism.dirichlet_plan import plan_destinations as plan_dirichlet
 from synthmap.mechanism.histogram import synthesize
 from synthmap.mechanism.histogram_plan import HistogramPlan, plan_destinations
 from synthmap.mechanism.table import Counts
@@ -39,6 +40,15 @@ def test_more_epsilon_is_predicted_to_err_less_and_to_need_the_prior_less(town):
         assert np.average(fine.prior_share) < np.average(coarse.prior_share)
         assert np.average(fine.common_part) > np.average(coarse.common_part)
         assert np.average(fine.share_variance) <= np.average(coarse.share_variance)
+
+
+def test_one_worker_whom_noise_hides_errs_as_two_draws_of_the_prior(town):
+    """What resampling predicts of one cell: reading knows nothing, and rounding puts the worker somewhere."""
+    one = HEADCOUNT == 1
+    noisy = plan_destinations(town, PLACES, HEADCOUNT, replace(SETTINGS, epsilon=0.02, cells=9))
+    resampled = plan_dirichlet(town, PLACES, HEADCOUNT, plan_settings(cells=1))
+    assert (noisy.cells[one] > 1).all()
+    assert noisy.predicted_km[one] == pytest.approx(resampled.predicted_km[one], rel=0.1)
 
 
 def test_the_planner_is_never_predicted_worse_than_the_prior_alone(town):
