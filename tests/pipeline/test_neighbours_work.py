@@ -1,5 +1,6 @@
 """What a plan takes long over, and what an error says, is the same for neighbouring tables: counted, not timed."""
 
+import gc
 import io
 import re
 import shutil
@@ -41,7 +42,10 @@ sys.addaudithook(note_opens)
 
 @contextmanager
 def watched():
-    """Count the calls of this thread, of Python functions and of compiled ones, and note what it opens."""
+    """Count the calls of this thread, of Python functions and of compiled ones, and note what it opens.
+
+    Collecting garbage waits: it comes when enough was made by all that ran before, and calls whoever listens (Dask).
+    """
     calls = Counter()
 
     def count(frame, event, argument):
@@ -51,13 +55,16 @@ def watched():
             calls[f"{getattr(argument, '__module__', '')}.{getattr(argument, '__qualname__', argument)}"] += 1
 
     SEEN.opens = opens = []
-    before = sys.getprofile()
+    before, collecting = sys.getprofile(), gc.isenabled()
+    gc.disable()
     sys.setprofile(count)
     try:
         yield calls, opens
     finally:
         sys.setprofile(before)
         SEEN.opens = None
+        if collecting:
+            gc.enable()
 
 
 @contextmanager
