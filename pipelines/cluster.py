@@ -22,6 +22,8 @@ _LOCAL: dict[str, object] = {
     "distributed.scheduler.http.routes": [], "distributed.worker.http.routes": [],
     "distributed.scheduler.worker-ttl": None,
 }  # fmt: skip
+_ENVIRONMENT = "distributed.nanny.pre-spawn-environ"
+_TRIM = "MALLOC_TRIM_THRESHOLD_"  # Dask's 64 KiB make every large array new pages, zeroed anew: a tenth of a run
 
 
 @contextmanager
@@ -44,26 +46,8 @@ def connect(scheduler: str | Cluster, workers: int | None = None) -> Iterator[Cl
     """
     if scheduler in ("processes", "threads"):
         number = workers or os.cpu_count() or 1
-        processes = scheduler == "processes"
-        with dask.config.set(_LOCAL):
-            try:
-                cluster = LocalCluster(
-                    n_workers=number if processes else 1,
-                    threads_per_worker=1 if processes else number,
-                    processes=processes,
-                    dashboard_address="127.0.0.1:0",
-                    worker_dashboard_address="127.0.0.1:0",
-                    security=processes or None,  # TLS with keys made for this run: nobody else here can join
-                    silence_logs=logging.CRITICAL,
-                    memory_limit=0,
-                )
-            except RuntimeError:
-                raise ConfigurationError(
-                    f"scheduler ({scheduler}) could not start its workers; a Python script needs "
-                    'if __name__ == "__main__": around the call, or scheduler="threads"'
-                ) from None
-            with cluster, Client(cluster) as client:
-                yield client
+        with local_cluster(number, processes=scheduler == "processes") as cluster, Client(cluster) as client:
+            yield client
         return
     if isinstance(scheduler, str) and "://" not in scheduler:
         raise ConfigurationError(
@@ -86,3 +70,34 @@ def connect(scheduler: str | Cluster, workers: int | None = None) -> Iterator[Cl
         except TimeoutError:
             raise ConfigurationError(f"scheduler ({scheduler}) must have at least one worker; none came") from None
         yield client
+
+
+@contextmanager
+def local_cluster(workers: int, *, processes: bool = True) -> Iterator[LocalCluster]:
+    """Yield a cluster of this machine with so many workers, or one worker with so many threads of this process.
+
+    Raises
+    ------
+    ConfigurationError
+        If its processes cannot start.
+    """
+    environment = {name: value for name, value in dask.config.get(_ENVIRONMENT).items() if name != _TRIM}
+    with dask.config.set({**_LOCAL, _ENVIRONMENT: environment}):
+        try:
+            cluster = LocalCluster(
+                n_workers=workers if processes else 1,
+                threads_per_worker=1 if processes else workers,
+                processes=processes,
+                dashboard_address="127.0.0.1:0",
+                worker_dashboard_address="127.0.0.1:0",
+                security=processes or None,  # TLS with keys made for this run: nobody else here can join
+                silence_logs=logging.CRITICAL,
+                memory_limit=0,
+            )
+        except RuntimeError:
+            raise ConfigurationError(
+                f"scheduler ({'processes' if processes else 'threads'}) could not start its workers; a Python script "
+                'needs if __name__ == "__main__": around the call, or scheduler="threads"'
+            ) from None
+        with cluster:
+            yield cluster

@@ -275,9 +275,9 @@ def elsewhere_share_of(prior: Prior) -> float:
 
 
 @compiled
-def piece_at(values: NDArray[np.integer[Any]], at: int, last: int) -> int:
-    """Return the largest i ≤ last with values[i] ≤ at (values ascending, values[0] ≤ at)."""
-    low, high = 0, last
+def piece_at(values: NDArray[np.integer[Any]], at: int, last: int, first: int = 0) -> int:
+    """Return the largest i in [first, last] with values[i] ≤ at (values ascending, values[first] ≤ at)."""
+    low, high = first, last
     while low < high:
         middle = (low + high + 1) // 2
         if values[middle] <= at:
@@ -315,5 +315,6 @@ def rank_at(prior: Prior, cumulative: NDArray[np.int64], unit: int) -> int:
     piece = piece_at(prior.mass, unit, pieces)
     if piece == pieces or prior.decay[piece] == 0:
         return int(prior.start[piece])
-    weight = cumulative[prior.start[piece]] + (unit - prior.mass[piece]) // prior.decay[piece]
-    return piece_at(cumulative, weight, cumulative.size - 2)
+    first = prior.start[piece]
+    weight = cumulative[first] + (unit - prior.mass[piece]) // prior.decay[piece]
+    return piece_at(cumulative, weight, prior.start[piece + 1] - 1, first)

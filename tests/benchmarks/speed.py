@@ -33,9 +33,9 @@ import numpy as np
 import psutil
 import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
-from distributed import LocalCluster
 from numpy.typing import NDArray
 
+from pipelines.cluster import local_cluster
 from pipelines.release import release
 from synthmap.compiled import compiled
 from synthmap.confidential.sample import write_sample
@@ -166,8 +166,8 @@ def planning(directory: Path) -> None:
 @contextmanager
 def warm(spec: Spec, workers: int) -> Iterator[Callable[[], float]]:
     """Yield what releases `spec` on a cluster that has done so before, and returns the seconds it took."""
-    with LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address="127.0.0.1:0") as cluster:
-        run: Callable[[], float] = lambda: release(spec, scheduler=cluster.scheduler_address).seconds  # noqa: E731
+    with local_cluster(workers) as cluster:
+        run: Callable[[], float] = lambda: release(spec, scheduler=cluster).seconds  # noqa: E731
         run()
         yield run
 
@@ -246,10 +246,10 @@ def growth(directory: Path) -> None:
             if done in (0, total):
                 steps[f"{stage} {'from' if done == 0 else 'to'}"] = time.perf_counter()
 
-        with LocalCluster(n_workers=os.cpu_count(), threads_per_worker=1, dashboard_address="127.0.0.1:0") as cluster:
-            address, runs, draws = cluster.scheduler_address, [], []
+        with local_cluster(os.cpu_count() or 1) as cluster:
+            runs, draws = [], []
             for _ in range(4):
-                runs.append(release(spec, scheduler=address, progress=progress).seconds)
+                runs.append(release(spec, scheduler=cluster, progress=progress).seconds)
                 draws.append(sum(steps[f"{one} to"] - steps[f"{one} from"] for one in ("plan", "draw")))
         seconds[name], drawing[name] = statistics.median(runs[1:]), statistics.median(draws[1:])
         print(

@@ -1,8 +1,10 @@
 """Clusters that are not as they should be end in one clear error."""
 
+import os
 import threading
 import time
 
+import dask
 import daskcluster
 import pytest
 from distributed import Client, LocalCluster
@@ -39,6 +41,17 @@ def test_no_wall_clock_decides_that_a_worker_of_a_local_run_is_silent(scheduler)
     """It may jump; a worker that is killed is noticed by its connection (tests/faults)."""
     with connect(scheduler, workers=1) as client:
         assert client.cluster.scheduler.worker_ttl is None
+
+
+def test_workers_of_a_local_run_give_memory_back_as_the_system_has_it(monkeypatch):
+    """Dask's setting lets every large array begin with new pages; a user's own still counts."""
+    trim = "MALLOC_TRIM_THRESHOLD_"
+    assert trim in dask.config.get("distributed.nanny.pre-spawn-environ")
+    for own in (None, "1234567"):
+        monkeypatch.delenv(trim, raising=False) if own is None else monkeypatch.setenv(trim, own)
+        with connect("processes", workers=1) as client:
+            found = client.run(lambda: (os.environ.get(trim), os.environ["OMP_NUM_THREADS"]))
+        assert list(found.values()) == [(own, "1")]
 
 
 def certified(place):
