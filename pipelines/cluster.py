@@ -12,6 +12,9 @@ from distributed.deploy import Cluster
 
 from synthmap.errors import ConfigurationError
 
+FEW_CORES = (
+    4  # up to so many, threads are faster: Python's lock is held a third of the time, processes start for seconds
+)
 PATIENCE_SECONDS = 30.0  # for the first worker of a cluster that is already there
 
 _TLS = "DASK_DISTRIBUTED__COMM__TLS__CA_FILE, …TLS__CLIENT__CERT and …TLS__CLIENT__KEY, or Dask's file of settings"
@@ -33,9 +36,9 @@ def connect(scheduler: str | Cluster, workers: int | None = None) -> Iterator[Cl
     Parameters
     ----------
     scheduler : str or distributed.deploy.Cluster
-        ``processes`` (one a core), ``threads`` (in this process), the address of a running scheduler such as
-        ``tls://host:8786``, or a cluster that one of Dask's deployers made. The workers of either reach the tables and
-        the scratch directory, too.
+        ``threads`` (of this process, one a core), ``processes`` (one a core), ``auto`` (threads on up to `FEW_CORES`
+        cores, else processes), the address of a running scheduler such as ``tls://host:8786``, or a cluster that one of
+        Dask's deployers made. The workers of the last two reach the tables and the scratch directory, too.
     workers : int, optional
         How many local workers; default: one a core.
 
@@ -44,14 +47,16 @@ def connect(scheduler: str | Cluster, workers: int | None = None) -> Iterator[Cl
     ConfigurationError
         If the scheduler is none of these or does not answer.
     """
-    if scheduler in ("processes", "threads"):
+    if scheduler in ("auto", "processes", "threads"):
         number = workers or os.cpu_count() or 1
+        if scheduler == "auto":
+            scheduler = "threads" if number <= FEW_CORES else "processes"
         with local_cluster(number, processes=scheduler == "processes") as cluster, Client(cluster) as client:
             yield client
         return
     if isinstance(scheduler, str) and "://" not in scheduler:
         raise ConfigurationError(
-            f"scheduler ({scheduler}) must be processes, threads or an address such as tls://host:8786"
+            f"scheduler ({scheduler}) must be auto, threads, processes or an address such as tls://host:8786"
         )
     try:
         with warnings.catch_warnings():

@@ -105,7 +105,7 @@ def quiet(stage: str, done: int, total: int) -> None:
 def release(
     spec: Spec,
     *,
-    scheduler: str | Cluster = "processes",
+    scheduler: str | Cluster = "auto",
     progress: Progress = quiet,
     name: str | None = None,
     before_reading: Paying | None = None,
@@ -181,7 +181,7 @@ def release(
     return Released(name, path, manifest, time.perf_counter() - began)
 
 
-def plan(spec: Spec, *, scheduler: str | Cluster = "processes", progress: Progress = quiet) -> Planned:
+def plan(spec: Spec, *, scheduler: str | Cluster = "auto", progress: Progress = quiet) -> Planned:
     """Return the plan of `spec`, made from public headcounts; nothing is drawn.
 
     No lengths are measured: where the spec has that, a release plans with another decay.

@@ -200,7 +200,7 @@ SpecPath = Annotated[Path, typer.Argument(metavar="SPEC", help="A TOML spec.")]
 
 
 @app.command()
-def plan(path: SpecPath, scheduler: Scheduler = "processes", as_json: AsJson = False) -> None:
+def plan(path: SpecPath, scheduler: Scheduler = "auto", as_json: AsJson = False) -> None:
     """Show what a release would do and cost, by class of headcount. Spends and publishes nothing."""
     from pipelines import release as pipeline
     from synthmap.spec import read_spec
@@ -245,7 +245,7 @@ def plan(path: SpecPath, scheduler: Scheduler = "processes", as_json: AsJson = F
 @app.command()
 def release(
     path: SpecPath,
-    scheduler: Scheduler = "processes",
+    scheduler: Scheduler = "auto",
     dataset: Annotated[
         str | None, typer.Option(metavar="ID", show_default=False, help="Pay from the budget of this dataset [nobody].")
     ] = None,

@@ -15,7 +15,7 @@ def worker(
     store: Store = STORE,
     database: Database = "",
     registry: Registry = None,
-    scheduler: Scheduler = "processes",
+    scheduler: Scheduler = "auto",
     once: Annotated[bool, typer.Option("--once", help="End when no job is left.")] = False,
     as_json: AsJson = False,
 ) -> None:

@@ -15,7 +15,13 @@ if TYPE_CHECKING:
     from synthmap.catalog.database import Catalog
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout.")]
-Scheduler = Annotated[str, typer.Option(help="processes, threads, or the address of a Dask scheduler (tls://…).")]
+Scheduler = Annotated[
+    str,
+    typer.Option(
+        help="threads, processes, auto (threads on up to 4 cores, else processes), or the address of a Dask scheduler "
+        "(tls://…)."
+    ),
+]
 Store = Annotated[
     Path,
     typer.Option(

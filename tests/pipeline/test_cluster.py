@@ -11,7 +11,7 @@ from distributed import Client, LocalCluster
 from distributed.security import Security
 
 from pipelines import cluster as module
-from pipelines.cluster import connect
+from pipelines.cluster import connect, local_cluster
 from pipelines.release import _gather, quiet, release
 from pipelines.stage import StageError
 from synthmap.errors import ConfigurationError
@@ -41,6 +41,20 @@ def test_no_wall_clock_decides_that_a_worker_of_a_local_run_is_silent(scheduler)
     """It may jump; a worker that is killed is noticed by its connection (tests/faults)."""
     with connect(scheduler, workers=1) as client:
         assert client.cluster.scheduler.worker_ttl is None
+
+
+@pytest.mark.parametrize(("cores", "processes"), [(1, False), (4, False), (5, True)])
+def test_few_cores_are_threads_of_this_process_and_more_are_processes(monkeypatch, cores, processes):
+    made = []
+
+    def spy(workers, *, processes):
+        made.append((workers, processes))
+        return local_cluster(1, processes=False)
+
+    monkeypatch.setattr(module.os, "cpu_count", lambda: cores)
+    monkeypatch.setattr(module, "local_cluster", spy)
+    with connect("auto"):
+        assert made == [(cores, processes)]
 
 
 def test_workers_of_a_local_run_give_memory_back_as_the_system_has_it(monkeypatch):
