@@ -12,6 +12,7 @@ _HERE = Path(__file__).parent
 # numba renews a cached function only when its *own* file changes, not when a function it calls does
 _ROOMS = ("privacy", "geography", "kernels", "mechanism")
 _FILES = sorted(path for room in _ROOMS for path in (_HERE / room).glob("*.py"))
+_FILES += sorted(path for path in (_HERE / "analysis").glob("*.py") if b"@compiled" in path.read_bytes())
 SOURCES = hashlib.sha256(b"".join(path.read_bytes() for path in _FILES)).hexdigest()[:16]
 F = TypeVar("F", bound=Callable[..., object])
 

@@ -8,6 +8,8 @@ from pydantic import BaseModel, ConfigDict
 
 from synthmap.analysis.classes import density_edges, jobs_per_km2
 from synthmap.analysis.comparison import Comparison, measure
+from synthmap.analysis.expected_flows import expected_flows
+from synthmap.analysis.gravity import GravityFit
 from synthmap.analysis.measures import PairCounts, common_part, count_pairs, weighted_mean
 from synthmap.analysis.prior_distances import expected_bias_km, prior_cdf_width_km
 from synthmap.analysis.prior_world import Setting, in_cells, prior_variances_km2, prior_world
@@ -63,8 +65,19 @@ class Expected(BaseModel):
         Shares of occupied cells (`expected_pairs`); None likewise and where empty cells are dropped. Zones do not fit
         cells of equal mass exactly: spurious ones were told up to a fifth too low.
     cpc : dict of str to float
-        Common part of commuters as the histogram's plan expects it, from origins of the level that it was planned for
-        to zones, keyed as `Comparison.cpc`; empty where real counts are resampled.
+        Common part of commuters, keyed as `Comparison.cpc`: as the histogram's plan expects it, from origins of the
+        level that it was planned for to zones; where real counts are resampled, all of `expected_flows`, or none.
+    tv, tv_unweighted : float or None
+    tv_by_level : dict of str to float
+    marginals : dict of str to float
+    spurious_zones, missing_zones : float or None
+    cpl : float or None
+    length_wasserstein_km : float or None
+    gravity : GravityFit or None
+        `expected_flows`, shares unless said, if the prior were the truth: errors of origin zones at a destination, and
+        by level of origins; relative errors of workers by area of residence, by level; pairs of zones, as
+        ``spurious_cells``; commute lengths, km; coefficients. None, or empty, where it tells none: noise on counts,
+        empty cells dropped, other totals than the true ones, other cells than planned, too many pairs of zones.
     by_headcount, by_density : list of ExpectedClass
         Classes of `Comparison`; that of true lengths cannot be told from what is public.
     if_prior_were_true : Comparison or None
@@ -87,6 +100,15 @@ class Expected(BaseModel):
     spurious_cells: float | None
     missing_cells: float | None
     cpc: dict[str, float]
+    tv: float | None
+    tv_unweighted: float | None
+    tv_by_level: dict[str, float]
+    marginals: dict[str, float]
+    spurious_zones: float | None
+    missing_zones: float | None
+    cpl: float | None
+    length_wasserstein_km: float | None
+    gravity: GravityFit | None
     by_headcount: list[ExpectedClass]
     by_density: list[ExpectedClass]
     if_prior_were_true: Comparison | None
@@ -115,6 +137,8 @@ def expectation(manifest: Manifest, plan: PublishedPlan, setting: Setting, zones
             overlap = float(weighted_mean(expected_common_part(*model), n + plan.size))
         if alike and (plan.keep_units == KEEP_UNITS).all():
             spurious, missing = expected_pairs(*model)
+    flows = expected_flows(setting, plan, zones)
+    planned = {} if plan.resampled else {f"{_planned_level(manifest)}/{ZONE}": weighted_mean(plan.common_part, n)}
     return Expected(
         distance_mae_km=_mean(mae, n),
         distance_mae_km_unweighted=_mean(mae, np.ones(n.size)),
@@ -126,7 +150,16 @@ def expectation(manifest: Manifest, plan: PublishedPlan, setting: Setting, zones
         cpc_cells=overlap,
         spurious_cells=spurious,
         missing_cells=missing,
-        cpc={} if plan.resampled else {f"{_planned_level(manifest)}/{ZONE}": weighted_mean(plan.common_part, n)},
+        cpc=planned if flows is None else flows.cpc,
+        tv=None if flows is None else flows.tv,
+        tv_unweighted=None if flows is None else flows.tv_unweighted,
+        tv_by_level={} if flows is None else flows.tv_by_level,
+        marginals={} if flows is None else flows.marginals,
+        spurious_zones=None if flows is None else flows.spurious,
+        missing_zones=None if flows is None else flows.missing,
+        cpl=None if flows is None else flows.cpl,
+        length_wasserstein_km=None if flows is None else flows.length_wasserstein_km,
+        gravity=None if flows is None else flows.gravity,
         by_headcount=_by(mae, n, n.astype(float), HEADCOUNT_EDGES),
         by_density=_by(mae, n, density, density_edges(density)),
         if_prior_were_true=None if both is None else measure(both, zones)[0],

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -81,11 +82,37 @@ def gravity(paired: Paired, zones: Zones, units: Mapping[str, NDArray[np.int32]]
     for level in parents:
         flows = aggregate(paired, units[level], units[level])
         weight, middle = _units(zones, units[level])
-        reference = _fit(flows, flows.reference, weight, middle)
-        other = None if reference is None else _fit(flows, flows.other, weight, middle)
+        reference = _fit(flows.origin, flows.destination, flows.reference, weight, middle)
+        other = None if reference is None else _fit(flows.origin, flows.destination, flows.other, weight, middle)
         if reference is not None and other is not None:
             return GravityFit(level, reference, other)
     return None
+
+
+def gravity_of(
+    level: str,
+    destination: NDArray[np.int32],
+    reference: NDArray[np.float64],
+    other: NDArray[np.float64],
+    zones: Zones,
+    unit: NDArray[np.int32],
+) -> GravityFit | None:
+    """Return the gravity model of two tables of flows that need not be whole, None where it is not identified.
+
+    Parameters
+    ----------
+    level : str
+    destination : ndarray of int32, shape (destinations,)
+        Units of destinations.
+    reference, other : ndarray of float64, shape (destinations, units)
+        Workers by unit of origin, the last elsewhere.
+    unit : ndarray of int32
+        Unit of every rank at `level`.
+    """
+    weight, middle = _units(zones, unit)
+    to, origin = np.repeat(destination, reference.shape[1]), np.tile(np.arange(reference.shape[1]), destination.size)
+    fits = [_fit(origin, to, table.ravel(), weight, middle) for table in (reference, other)]
+    return None if fits[0] is None or fits[1] is None else GravityFit(level, fits[0], fits[1])
 
 
 def _units(zones: Zones, unit: NDArray[np.int32]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -98,11 +125,15 @@ def _units(zones: Zones, unit: NDArray[np.int32]) -> tuple[NDArray[np.float64], 
 
 
 def _fit(
-    flows: Paired, count: NDArray[np.int64], weight: NDArray[np.float64], middle: NDArray[np.float64]
+    origin: NDArray[Any],
+    destination: NDArray[Any],
+    count: NDArray[Any],
+    weight: NDArray[np.float64],
+    middle: NDArray[np.float64],
 ) -> Gravity | None:
-    """Return the model of one table, whose workers on the pairs of units in `flows` are `count`, or None."""
+    """Return the model of one table, whose workers from units to units are `count`, or None."""
     size = weight.size
-    workers = np.bincount(flows.destination, count, size)
+    workers = np.bincount(destination, count, size)
     origins, destinations = np.flatnonzero(weight > 0), np.flatnonzero(workers > 0)
     if origins.size * destinations.size > LARGEST:
         return None
@@ -114,15 +145,15 @@ def _fit(
     chord = np.linalg.norm(middle[o] - middle[d], axis=1)
     km = np.maximum(_NEAREST_KM, 2.0 * EARTH_KM * np.arcsin(np.minimum(1.0, chord / 2.0)))
     design = np.column_stack([np.ones(o.size), np.log(weight[o]), np.log(workers[d]), -np.log(km)])
-    place, key = o * size + d, flows.origin.astype(np.int64) * size + flows.destination
+    place, key = o * size + d, origin.astype(np.int64) * size + destination
     row = np.minimum(np.searchsorted(place, key), place.size - 1)
-    row[(flows.origin == size) | (place[row] != key)] = -1
+    row[(origin == size) | (place[row] != key)] = -1
     flow = np.bincount(row[row >= 0], count[row >= 0], o.size).astype(float)
     coefficients = poisson_regression(design, flow)
     if coefficients is None:
         return None
-    intercept, origin, destination, distance = coefficients.tolist()
-    return Gravity(intercept, origin, destination, distance, int(o.size), int(destinations.size), int(flow.sum()))
+    a, b, c, fall = coefficients.tolist()
+    return Gravity(a, b, c, fall, int(o.size), int(destinations.size), round(float(flow.sum())))
 
 
 def poisson_regression(design: NDArray[np.float64], count: NDArray[np.float64]) -> NDArray[np.float64] | None:

@@ -40,7 +40,7 @@ def report(found: Fidelity) -> str:
         _km(
             "commute lengths, Wasserstein, whole table",
             found.length_wasserstein_km,
-            None,
+            expected.length_wasserstein_km,
             world,
             "length_wasserstein_km",
         ),
@@ -51,13 +51,14 @@ def report(found: Fidelity) -> str:
             world,
             "length_wasserstein_by_destination_km",
         ),
-        _row("common part of commute lengths, 2 km classes", found.cpl, None, world.cpl if world else None),
-        _row("total variation of origin zones, by destination", found.tv, None, world.tv if world else None),
+        _row("common part of commute lengths, 2 km classes", found.cpl, expected.cpl, world.cpl if world else None),
+        _row("total variation of origin zones, by destination", found.tv, expected.tv, world.tv if world else None),
         *_cells(found),
     ]
     levels = list(found.tv_by_level)[:_MOST_LEVELS]
     keys = [f"{level}/{level}" for level in levels] + [f"{level}/{ZONE}" for level in levels[1:]]
-    keys = list(dict.fromkeys([*keys, *expected.cpc]))
+    planned = [*expected.cpc] if expected.tv is None else []  # the one that a histogram was planned for
+    keys = list(dict.fromkeys([*keys, *planned]))
     for key in keys:
         lines.append(
             _row(
@@ -73,13 +74,13 @@ def report(found: Fidelity) -> str:
         _row(
             "pairs of zones only in the release, of its own",
             own.spurious_share,
-            None,
+            expected.spurious_zones,
             other.spurious_share if other else None,
         ),
         _row(
             "pairs of zones only in the tables, of theirs",
             own.missing_share,
-            None,
+            expected.missing_zones,
             other.missing_share if other else None,
         ),
         *_residents(found),
@@ -97,9 +98,10 @@ def report(found: Fidelity) -> str:
         ),
         *_classes("true average commute", "km", found.by_length, [], world.by_length if world else []),
         "",
-        "expected: in closed form from public figures; of signed errors and cells as if the prior were the truth, of",
-        "others with an error of the prior as large as the plan takes it to be. prior true: the same plan run on",
-        "origins made up from the public prior, so noise and drawing alone. What is not in km is a share.",
+        "expected: in closed form from public figures. Absolute errors of averages, and Wasserstein by destination,",
+        "with an error of the prior as large as the plan takes it to be; all else as if the prior were the truth.",
+        "prior true: the same plan run on origins made up from the public prior, so noise and drawing alone. What is not in",
+        "km is a share.",
         f"{_NONE} under expected: there is no closed form; the figure to compare with is that under prior true.",
         "by worker: weighted by workers; by destination: each destination once. By true average commute, short ones",
         "look overstated and long ones understated in any noisy table.",
@@ -141,7 +143,7 @@ def _residents(found: Fidelity) -> list[str]:
         _row(
             f"workers living in an area are off, {level}",
             found.marginals[level].relative_error,
-            None,
+            found.expected.marginals.get(level),
             world.marginals[level].relative_error if world else None,
         )
         for level in dict.fromkeys([*several[:1], *several[-1:]])
@@ -149,15 +151,18 @@ def _residents(found: Fidelity) -> list[str]:
 
 
 def _gravity(found: Fidelity) -> list[str]:
-    """Return a line on how flows fall with distance."""
+    """Return lines on how flows fall with distance."""
     if found.gravity is None:
         return []
     tables, release = found.gravity.reference.distance, found.gravity.other.distance
     world = found.expected.if_prior_were_true
-    made = world.gravity if world else None
-    also = f" (prior true: −{made.reference.distance:.2f}, −{made.other.distance:.2f})" if made else ""
+    pairs = ("expected", found.expected.gravity), ("prior true", world.gravity if world else None)
+    told = [f"{name} −{fit.reference.distance:.2f}, −{fit.other.distance:.2f}" for name, fit in pairs if fit]
     level = found.gravity.level
-    return [f"gravity model by {level}: distance to the power −{tables:.2f}, in the release −{release:.2f}{also}"]
+    return [
+        f"gravity model by {level}: distance to the power −{tables:.2f}, in the release −{release:.2f}",
+        *(["    " + "; ".join(told)] if told else []),
+    ]
 
 
 def _row(name: str, measured: float | None, expected: float | None, world: float | None) -> str:

@@ -1,0 +1,178 @@
+"""Errors of parts of a cell and of unions of cells, if the prior is the truth and cells are alike: tables. Public."""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from synthmap.analysis.absolute import mean_absolute
+from synthmap.compiled import compiled
+
+STEPS = 16  # points per unit of √t
+_POINTS = 4 * STEPS + 1
+END = 16.0  # workers at the last point
+_MOST = 200  # values of a count that are summed over; of more, every second, third …
+
+
+class CellTables(NamedTuple):
+    """Functions of t, the workers expected in a unit of a destination; a row for each kind of destination.
+
+    Entry i stands for t = (i/STEPS)²; all are 1 at t = 0. Up to n/k workers a unit is a part of one cell, from there on
+    a union of cells, of which the first function alone is told.
+
+    Attributes
+    ----------
+    case : ndarray of int64, shape (destinations,)
+        Row of each destination.
+    value : ndarray of float64, shape (cases, points, 4)
+        E|D| over `mean_absolute` of the variance of D, the error of the unit; the variance of the synthetic workers of
+        a part, those of the cell given, over t; the chance that a part has synthetic workers, over t; the chance that
+        it has true and synthetic ones, over its limit for small parts r of the cell, r²·E[x·y].
+    """
+
+    case: NDArray[np.int64]
+    value: NDArray[np.float64]
+
+
+def cell_tables(headcount: NDArray[np.int64], cells: NDArray[np.int64], alpha: NDArray[np.float64]) -> CellTables:
+    """Return the tables of destinations with n workers in k cells of pseudo-count α, as many synthetic ones drawn.
+
+    Notes
+    -----
+    A unit of cells with the share q of the prior has x ~ Binomial(n, q) true workers and y ~ BetaBinomial(n; x + kαq,
+    n − x + kα(1 − q)) synthetic ones. A part that has the share r of a cell's mass gets Binomial(x, r) true ones.
+    Synthetic ones are spread systematically: ⌊yr⌋ or one more, yr on average, so with the variance φ(1 − φ), φ the
+    fraction of yr, and none with the chance 1 − min(1, yr). Sums leave out chances of about 1e-9.
+    """
+    kinds = np.stack([headcount, cells, alpha]).astype(float)
+    cases, case = np.unique(kinds, axis=1, return_inverse=True)
+    return CellTables(case.ravel().astype(np.int64), _tables(*np.ascontiguousarray(cases)))
+
+
+@compiled
+def place_of(tables: CellTables, t: float) -> tuple[int, float]:
+    """Return the entry before t and how far t lies from it to the next, in [0, 1]; past the end, its very end."""
+    where = STEPS * math.sqrt(max(0.0, t))
+    last = tables.value.shape[1] - 2
+    return (int(where), where - int(where)) if where < last + 1 else (last, 1.0)
+
+
+@compiled
+def read(tables: CellTables, case: int, place: tuple[int, float], function: int) -> float:
+    """Return one of the four functions at a place."""
+    low = tables.value[case, place[0], function]
+    return float(low + place[1] * (tables.value[case, place[0] + 1, function] - low))
+
+
+@compiled
+def _tables(
+    headcount: NDArray[np.float64], cells: NDArray[np.float64], alpha: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return the four functions of each case."""
+    out = np.ones((headcount.size, _POINTS, 4))
+    for case in range(headcount.size):
+        n, k = int(headcount[case]), int(cells[case])
+        total = n + k * alpha[case]
+        x, y, chance = joint_counts(n, 1.0 / k, total)
+        together = 0.0
+        for i in range(x.size):
+            together += x[i] * (chance[i] * y).sum()
+        for point in range(1, _POINTS):
+            t = (point / STEPS) ** 2
+            if t * k <= n:
+                out[case, point] = _part(x, y, chance, t * k / n, t, together)
+            else:
+                out[case, point] = out[case, point - 1]
+                if 2.0 * t <= n:
+                    out[case, point, 0] = _union(n, t / n, total)
+    return out
+
+
+@compiled
+def _union(n: int, share: float, total: float) -> float:
+    """Return the first function of a union of cells."""
+    x, y, chance = joint_counts(n, share, total)
+    absolute, mean, square = 0.0, 0.0, 0.0
+    for i in range(x.size):
+        off = y - x[i]
+        absolute += (chance[i] * np.abs(off)).sum()
+        mean += (chance[i] * off).sum()
+        square += (chance[i] * off * off).sum()
+    return absolute / mean_absolute(0.0, square - mean * mean)
+
+
+@compiled
+def _part(
+    x: NDArray[np.float64],
+    y: NDArray[np.float64],
+    chance: NDArray[np.float64],
+    part: float,
+    t: float,
+    together: float,
+) -> NDArray[np.float64]:
+    """Return the four functions of a part of a cell in which t workers are expected."""
+    most = min(int(x[-1]), int(t + 7.0 * math.sqrt(t) + 5.0))
+    lives = np.zeros((most + 1, x.size))  # chance that so many of x true workers live in the part
+    for i in range(x.size):
+        for v in range(most + 1):
+            lives[v, i] = _binomial(int(x[i]), v, part)
+    here = lives @ chance
+    absolute, mean, square, spread, drawn, both = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+    for j in range(y.size):
+        low = math.floor(y[j] * part)
+        fraction = y[j] * part - low
+        any_drawn = min(1.0, y[j] * part)
+        for v in range(most + 1):
+            off = low - v
+            absolute += here[v, j] * ((1.0 - fraction) * abs(off) + fraction * abs(off + 1.0))
+            mean += here[v, j] * (off + fraction)
+            square += here[v, j] * ((1.0 - fraction) * off * off + fraction * (off + 1.0) ** 2)
+            spread += here[v, j] * fraction * (1.0 - fraction)
+            drawn += here[v, j] * any_drawn
+            if v > 0:
+                both += here[v, j] * any_drawn
+    variance = square - mean * mean
+    first = absolute / mean_absolute(0.0, variance) if variance > 1e-12 else 1.0
+    return np.array([first, spread / t, drawn / t, both / (part * part * together)])
+
+
+@compiled
+def _binomial(n: int, v: int, q: float) -> float:
+    """Return the chance of v in Binomial(n, q)."""
+    if v > n or q >= 1.0:
+        return 1.0 if v == n else 0.0
+    ways = math.lgamma(n + 1.0) - math.lgamma(v + 1.0) - math.lgamma(n - v + 1.0)
+    return math.exp(ways + v * math.log(q) + (n - v) * math.log1p(-q))
+
+
+@compiled
+def joint_counts(
+    n: int, share: float, total: float
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """Return values of x and of y, and their joint chances, shape (x, y), for a union of cells with that share.
+
+    `total` is N = n + A; shares of cells are taken for those of pseudo-counts, see `cell_tables`.
+    """
+    if share >= 1.0:
+        return np.array([float(n)]), np.array([float(n)]), np.ones((1, 1))
+    alpha = (total - n) * share
+    width = 6.0 * math.sqrt(n * share * (1.0 - share)) + 8.0
+    first, last = max(0, int(n * share - width)), min(n, int(n * share + width))
+    x = np.arange(first, last + 1, max(1, (last - first) // _MOST)).astype(np.float64)
+    spread = math.sqrt((n + total) / (1.0 + total))
+    low, high = n * (first + alpha) / total, n * (last + alpha) / total
+    bottom = max(0, int(low - 8.0 * math.sqrt(low) * spread))
+    top = min(n, int(high + 8.0 * math.sqrt(high) * spread + 16.0))
+    y = np.arange(bottom, top + 1, max(1, (top - bottom) // _MOST)).astype(np.float64)
+    chance = np.empty((x.size, y.size))
+    ways = np.empty(y.size)
+    for j in range(y.size):
+        ways[j] = math.lgamma(n + 1.0) - math.lgamma(y[j] + 1.0) - math.lgamma(n - y[j] + 1.0)
+    for i in range(x.size):
+        ours, rest = x[i] + alpha, total - x[i] - alpha
+        whole = math.lgamma(total) - math.lgamma(ours) - math.lgamma(rest) - math.lgamma(total + n)
+        weight = _binomial(n, int(x[i]), share)
+        for j in range(y.size):
+            chance[i, j] = weight * math.exp(ways[j] + whole + math.lgamma(y[j] + ours) + math.lgamma(n - y[j] + rest))
+    return x, y, chance / chance.sum()

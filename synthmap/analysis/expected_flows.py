@@ -1,0 +1,131 @@
+"""Measures of whole flow tables in closed form, under Dirichlet resampling, if the prior is the truth. Public: no ε."""
+
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from synthmap.analysis.cell_tables import cell_tables
+from synthmap.analysis.flow_errors import Units, flow_errors
+from synthmap.analysis.gravity import LARGEST, GravityFit, gravity_of
+from synthmap.analysis.length_errors import classes_of, common_part_and_wasserstein_km, length_errors
+from synthmap.analysis.prior_world import Setting
+from synthmap.analysis.read import PublishedPlan
+from synthmap.analysis.table import ZONE, units_by_level
+from synthmap.geography.zones import Zones
+from synthmap.kernels.bounded import KEEP_UNITS
+
+MOST_PAIRS = 2_000_000_000  # zones × destinations, which take a minute or two
+
+
+@dataclass(frozen=True)
+class ExpectedFlows:
+    """Expectations of fields of `Comparison` with the same names.
+
+    Attributes
+    ----------
+    tv, tv_unweighted : float
+    tv_by_level, cpc : dict of str to float
+    marginals : dict of str to float
+        Relative error of workers by area of residence, by level: at least 0.
+    spurious, missing : float
+        Shares of pairs of zones, as of `PairCounts`: expected numbers of pairs, divided.
+    cpl, length_wasserstein_km : float
+        The latter in km.
+    gravity : GravityFit or None
+        Fitted to the expected flows of either table.
+    """
+
+    tv: float
+    tv_unweighted: float
+    tv_by_level: dict[str, float]
+    cpc: dict[str, float]
+    marginals: dict[str, float]
+    spurious: float
+    missing: float
+    cpl: float
+    length_wasserstein_km: float
+    gravity: GravityFit | None
+
+
+def expected_flows(
+    setting: Setting, plan: PublishedPlan, zones: Zones, most_pairs: int = MOST_PAIRS
+) -> ExpectedFlows | None:
+    """Return what a release's measures are expected to be.
+
+    Parameters
+    ----------
+    most_pairs : int
+        Largest zones × destinations for which it is worked out; 25,181 × 8,358 take some ten seconds.
+
+    Returns
+    -------
+    ExpectedFlows or None
+        None where noise is added to counts, empty cells are dropped, a destination has not as many synthetic workers as
+        true ones, cells are not those planned, or there are more pairs than `most_pairs`.
+
+    Notes
+    -----
+    Mean and variance of the error D of each flow are exact (`flow_errors`), for any masses of cells; segments are drawn
+    as one. E|D| is `mean_absolute` of these, times what that is off by for a unit as large at a destination with as
+    many cells, all alike (`cell_tables`). Where cells are alike, measures of made-up worlds agree to 0.002 of a share,
+    of the Wasserstein distance to a few per cent; cells by distance, whose masses differ, to 0.01 and ten per cent.
+    Both tables of a gravity model are fitted to expected flows, which are the same where pseudo-counts follow the
+    prior's mass.
+    """
+    resampled = plan.resampled and bool((plan.keep_units == KEEP_UNITS).all() and (plan.size == plan.headcount).all())
+    if not resampled or len(zones) * plan.destination.size > most_pairs:
+        return None
+    units = units_by_level(zones)
+    alpha = plan.alpha_numerator / plan.alpha_denominator * setting.segments
+    tables = cell_tables(plan.headcount, plan.cells, alpha)
+    public = setting.tree, setting.model, setting.points, setting.destination
+    columns = np.stack([plan.cells_asked, plan.groups_asked, plan.cells, plan.finest, plan.headcount], axis=1)
+    laid_out = _laid_out(units, zones, plan.destination)
+    with ThreadPoolExecutor(1) as beside:
+        lengths = beside.submit(length_errors, *public, columns, alpha, tables, classes_of(setting.tree))
+        found = flow_errors(*public, columns, alpha, tables, laid_out)
+        cpl, wasserstein = common_part_and_wasserstein_km(lengths.result())
+    if not found.made:
+        return None
+    workers = int(plan.headcount.sum())
+    cpc = {
+        f"{origin}/{destination}": float(1.0 - found.absolute[row, column] / (2.0 * workers))
+        for row, destination in enumerate(units)
+        for column, origin in enumerate(units)
+    }
+    true, drawn, both = found.pairs.tolist()
+    fit = None
+    if laid_out.fitted >= 0:
+        level = list(units)[laid_out.fitted]
+        places = np.unique(units[level][plan.destination])
+        fit = gravity_of(level, places, found.flows[0], found.flows[0] + found.flows[1], zones, units[level])
+    return ExpectedFlows(
+        tv=1.0 - cpc[f"{ZONE}/{ZONE}"],
+        tv_unweighted=float(found.variation / plan.destination.size),
+        tv_by_level={level: 1.0 - cpc[f"{level}/{ZONE}"] for level in units},
+        cpc=cpc,
+        marginals={level: float(found.absolute[-1, column] / workers) for column, level in enumerate(units)},
+        spurious=1.0 - both / drawn,
+        missing=1.0 - both / true,
+        cpl=cpl,
+        length_wasserstein_km=wasserstein,
+        gravity=fit,
+    )
+
+
+def _laid_out(units: Mapping[str, NDArray[np.int32]], zones: Zones, destination: NDArray[np.int32]) -> Units:
+    """Return the units as `flow_errors` takes them; fitted is the level at which `gravity` fits its model."""
+    each = list(units.values())
+    first = np.cumsum([0, *(int(unit[-1]) + 1 for unit in each)])
+    closes = np.sum([np.diff(unit) != 0 for unit in each], axis=0)
+    fitted = -1
+    for level in range(1, len(each)) or [0]:
+        origins = (np.bincount(each[level][:-1], zones.weight) > 0).sum()
+        if origins * np.unique(each[level][destination]).size <= LARGEST:
+            fitted = level
+            break
+    place = np.unique(each[fitted][destination], return_inverse=True)[1]
+    return Units(first.astype(np.int64), closes.astype(np.int64), fitted, place.astype(np.int64))

@@ -1,0 +1,233 @@
+"""Expected absolute errors of flows between units of all levels, if the prior is the truth. Public."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from synthmap.analysis.absolute import mean_absolute
+from synthmap.analysis.cell_tables import END, CellTables, place_of, read
+from synthmap.analysis.prior_cells import Domain, between, domain_at, inside, some
+from synthmap.compiled import compiled
+from synthmap.geography.hierarchy import ZoneTree
+from synthmap.geography.prior import PriorModel
+
+
+class Units(NamedTuple):
+    """Units of all levels as slots of one array, finest level first; the last slot of each level is elsewhere.
+
+    Attributes
+    ----------
+    first : ndarray of int64, shape (levels + 1,)
+        First slot of each level, then the number of slots.
+    closes : ndarray of int64, shape (zones,)
+        Levels of which a unit ends with this zone, at least 1: that of the zones.
+    fitted : int
+        Level whose flows are kept, −1 for none.
+    place : ndarray of int64, shape (destinations,)
+        Number of each destination's unit at that level, among those that have destinations.
+    """
+
+    first: NDArray[np.int64]
+    closes: NDArray[np.int64]
+    fitted: int
+    place: NDArray[np.int64]
+
+
+class FlowErrors(NamedTuple):
+    """Sums over flows; workers, unless said. D is the error of a flow.
+
+    Attributes
+    ----------
+    made : bool
+        False where a destination's cells are not those planned; nothing else holds then.
+    absolute : ndarray of float64, shape (levels + 1, levels)
+        ``Σ E|D|`` by level of destinations, the last all of them together, and of origins.
+    variation : float
+        Sum over destinations of ``Σ E|D|/(2n)`` over zones.
+    pairs : ndarray of float64, shape (3,)
+        Expected pairs of zones with workers in the true table, in the synthetic one, and in both.
+    flows : ndarray of float64, shape (2, units with destinations, units)
+        Expected true workers by unit of destination and of origin at the fitted level, and the mean of D.
+    """
+
+    made: bool
+    absolute: NDArray[np.float64]
+    variation: float
+    pairs: NDArray[np.float64]
+    flows: NDArray[np.float64]
+
+
+@compiled
+def flow_errors(
+    tree: ZoneTree,
+    model: PriorModel,
+    points: NDArray[np.float64],
+    destination: NDArray[np.int32],
+    plan: NDArray[np.int64],
+    alpha: NDArray[np.float64],
+    tables: CellTables,
+    units: Units,
+) -> FlowErrors:
+    """Return sums of expected errors; destinations ascend, `plan` has cells asked, groups asked, cells, finest and n.
+
+    Notes
+    -----
+    A unit u takes the share r_c of the prior mass of cell c, y_c and x_c are the cell's synthetic and true workers. Its
+    error D is Σ r_c·(y_c − x_c), and what is left of its own y and x; given the cells, these two are independent with
+    mean 0. So the mean of D is n·Σ r_c·(p_c − q_c), p and q as in `Domain`, and its variance that of `between`, and
+    ``n·q_c·r_c·(1 − r_c)``, and `inside`, in each cell. Destinations are independent: means and variances add.
+    """
+    levels = units.first.size - 1
+    slots, zones = units.first[levels], units.closes.size
+    size = units.first[units.fitted + 1] - units.first[units.fitted] if units.fitted >= 0 else 0
+    absolute, pairs, variation = np.zeros((levels + 1, levels)), np.zeros(3), 0.0
+    flows = np.zeros((2, units.place.max() + 1, size))
+    sums = np.zeros((levels, slots, 5))  # of the unit that each level of destinations above zones is at, see `_add`
+    for d in range(len(points)):
+        n = plan[d, 4]
+        here = domain_at(tree, model, points[d], destination[d], plan[d, 3], (plan[d, 0], plan[d, 1]), n, alpha[d])
+        if here.prior.size != plan[d, 2]:
+            return FlowErrors(False, absolute, variation, pairs, flows)
+        start = absolute[0, 0]
+        row = flows[:, units.place[d]] if units.fitted == 0 else np.empty((2, 0))
+        _one(sums[0], absolute[0], pairs, row, here, n, alpha[d], tables, tables.case[d], units)
+        variation += (absolute[0, 0] - start) / (2.0 * n)
+        done = 1  # levels of which a unit of destinations ends before the next destination
+        for rank in range(destination[d], destination[d + 1] if d + 1 < len(points) else zones):
+            done = max(done, units.closes[rank])
+        for level in range(1, done):
+            if level == units.fitted:
+                for slot in range(size):
+                    for i in range(2):
+                        flows[i, units.place[d], slot] = sums[level - 1, units.first[level] + slot, i]
+            _close(sums[level - 1], sums[level], absolute[level], units)
+    _close(sums[levels - 1], np.zeros((slots, 5)), absolute[levels], units)
+    return FlowErrors(True, absolute, variation, pairs, flows)
+
+
+@compiled
+def _close(sums: NDArray[np.float64], above: NDArray[np.float64], absolute: NDArray[np.float64], units: Units) -> None:
+    """Add the errors of flows to one unit of destinations to `absolute`; hand them on to `above`, and clear them.
+
+    The sum of many errors is taken for `mean_absolute` of its variance; what each alone has more or less of that,
+    relative, fades with the square of what they have together over what all have alone, as excess kurtosis does.
+    """
+    for level in range(absolute.size):
+        for slot in range(units.first[level], units.first[level + 1]):
+            if sums[slot, 4] > 0.0:
+                together = mean_absolute(sums[slot, 1], sums[slot, 2])
+                more = sums[slot, 3] / sums[slot, 4] - 1.0
+                absolute[level] += together * (1.0 + more * (together / sums[slot, 4]) ** 2)
+                for i in range(5):
+                    above[slot, i] += sums[slot, i]
+                    sums[slot, i] = 0.0
+
+
+@compiled
+def _one(
+    sums: NDArray[np.float64],
+    absolute: NDArray[np.float64],
+    pairs: NDArray[np.float64],
+    row: NDArray[np.float64],
+    here: Domain,
+    n: int,
+    alpha: float,
+    tables: CellTables,
+    case: int,
+    units: Units,
+) -> None:
+    """Add what is expected of the flows from every unit to one destination; `row`, if any, is of `FlowErrors.flows`."""
+    levels = units.first.size - 1
+    zones = units.closes.size
+    total = n + alpha * here.prior.size
+    slot = units.first[:-1].copy()  # the unit of each level at which we are
+    linear, spread = np.zeros((levels, 6)), np.zeros(levels)  # sums over cells of that unit
+    before = np.zeros(levels)  # share of the prior in this cell before that unit
+    for cell in range(here.prior.size):
+        prior, drawn = here.prior[cell], here.drawn[cell]
+        variance = between(n, total, np.array([prior, prior, prior, drawn, drawn, drawn]))
+        together = n * prior * (n * prior + 1.0 - prior + alpha) * n / total  # E[x·y]
+        mean_of = n * (drawn / prior - 1.0)  # mean of D over the share of the prior
+        gone = 0.0  # share of the prior in this cell up to here
+        before[:] = 0.0
+        for rank in range(here.bounds[cell], min(zones, here.bounds[cell + 1])):
+            share = here.share[rank]
+            if share > 0.0:
+                part = share / prior
+                t = n * drawn * part
+                place = place_of(tables, t)
+                chance = some(n, share)
+                own = n * share * (1.0 - part)
+                if t < END and part < 0.5:
+                    own += t * read(tables, case, place, 1)
+                    found = min(1.0, t * read(tables, case, place, 2))
+                    pairs[1] += found
+                    pairs[2] += min(chance, found, together * part * part * read(tables, case, place, 3))
+                else:
+                    own = inside(n, prior, drawn, part, tables, case)
+                    _meet(pairs, chance, t, together * part * part, tables, case)
+                pairs[0] += chance
+                ratio = read(tables, case, place, 0)
+                absolute[0] += _add(sums[rank], n * share, mean_of * share, part * part * variance + own, ratio)
+                if row.shape[1]:
+                    row[0, rank], row[1, rank] = n * share, mean_of * share
+                gone += share
+            for i in range(1, units.closes[rank]):
+                spread[i] += _part(linear[i], gone - before[i], prior, drawn, n, tables, case)
+                workers, own = n * linear[i, 0], between(n, total, linear[i]) + spread[i]
+                ratio = read(tables, case, place_of(tables, min(workers, n - workers)), 0)
+                absolute[i] += _add(sums[slot[i]], workers, n * linear[i, 3] - workers, own, ratio)
+                linear[i], spread[i], before[i] = 0.0, 0.0, gone
+                slot[i] += 1
+        for i in range(1, levels):
+            spread[i] += _part(linear[i], gone - before[i], prior, drawn, n, tables, case)
+        share = here.share[zones]
+        if share > 0.0 and here.bounds[cell + 1] > zones:
+            part = share / prior
+            t = n * drawn * part
+            ratio = read(tables, case, place_of(tables, min(t, n - t)), 0)
+            own = part * part * variance + inside(n, prior, drawn, part, tables, case)
+            chance = some(n, share)
+            pairs[0] += chance
+            _meet(pairs, chance, t, together * part * part, tables, case)
+            for i in range(levels):
+                absolute[i] += _add(sums[units.first[i + 1] - 1], n * share, mean_of * share, own, ratio)
+            if row.shape[1]:
+                row[0, zones], row[1, zones] = n * share, mean_of * share
+
+
+@compiled
+def _add(sums: NDArray[np.float64], workers: float, mean: float, variance: float, ratio: float) -> float:
+    """Add a flow: expected true workers, mean and variance of D, E|D|, and E|D| by variance alone; return E|D|."""
+    alone = mean_absolute(mean, variance)
+    sums[0] += workers
+    sums[1] += mean
+    sums[2] += variance
+    sums[3] += alone * ratio
+    sums[4] += alone
+    return alone * ratio
+
+
+@compiled
+def _part(
+    linear: NDArray[np.float64], taken: float, prior: float, drawn: float, n: int, tables: CellTables, case: int
+) -> float:
+    """Add a part of a cell to the sums of its unit, see `between`; return the variance inside the cell."""
+    if taken <= 0.0:
+        return 0.0
+    part = min(1.0, taken / prior)
+    for i, share in ((0, prior), (3, drawn)):
+        linear[i] += part * share
+        linear[i + 1] += part * share
+        linear[i + 2] += part * part * share
+    return inside(n, prior, drawn, part, tables, case)
+
+
+@compiled
+def _meet(pairs: NDArray[np.float64], true: float, t: float, both: float, tables: CellTables, case: int) -> None:
+    """Add the chances that a zone has synthetic workers, t expected, and that it has true ones, too."""
+    place = place_of(tables, t)
+    drawn = min(1.0, t * read(tables, case, place, 2)) if t < END else 1.0
+    pairs[1] += drawn
+    pairs[2] += min(true, drawn, both * read(tables, case, place, 3)) if t < END else true

@@ -1,0 +1,168 @@
+"""Moments of the errors of workers by commute length over whole tables, if the prior is the truth. Public."""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from synthmap.analysis.absolute import mean_absolute
+from synthmap.analysis.cell_tables import CellTables
+from synthmap.analysis.lengths import BIN_KM
+from synthmap.analysis.prior_cells import Domain, between, domain_at, inside
+from synthmap.compiled import compiled
+from synthmap.geography.distance import EARTH_KM, great_circle_km
+from synthmap.geography.hierarchy import ZoneTree
+from synthmap.geography.prior import PriorModel, finest_level
+
+CLASS_KM = 0.5
+_TOGETHER = round(BIN_KM / CLASS_KM)
+
+
+class LengthErrors(NamedTuple):
+    """Sums over destinations; workers or workers². D is the error of a number of workers, synthetic less true.
+
+    Attributes
+    ----------
+    below : ndarray of float64, shape (classes, 4)
+        For the end of each class of `CLASS_KM`: expected true workers with shorter commutes, the mean of their D, its
+        variance, and its covariance with the D of elsewhere.
+    within : ndarray of float64, shape (classes, 3)
+        Expected true workers in each class of `BIN_KM`, mean and variance of their D.
+    away : ndarray of float64, shape (3,)
+        The same of those from elsewhere.
+    """
+
+    below: NDArray[np.float64]
+    within: NDArray[np.float64]
+    away: NDArray[np.float64]
+
+
+def common_part_and_wasserstein_km(found: LengthErrors) -> tuple[float, float]:
+    """Return the expected common part of lengths and Wasserstein distance, km, of all workers on the map.
+
+    Notes
+    -----
+    ``1 − Σ E|D|/(2W)`` over classes, W the workers on the map. The distance is ``∫ E|D_t − F(t)·D_map| dt/W``, F the
+    distribution of lengths, D_t the error of workers nearer than t, and D_map of those on the map, that of elsewhere
+    with the other sign; by trapezoids.
+    """
+    on_map = found.below[-1, 0]
+    parts = sum(mean_absolute(mean, variance) for _, mean, variance in found.within.tolist())
+    distance = 0.0
+    for workers, mean, variance, with_away in found.below.tolist():
+        share = workers / on_map
+        centred = max(0.0, variance + 2.0 * share * with_away + share**2 * found.away[2])
+        distance += CLASS_KM * mean_absolute(mean + share * found.away[1], centred) / on_map
+    return float(1.0 - parts / (2.0 * on_map)), float(distance)
+
+
+def classes_of(tree: ZoneTree) -> int:
+    """Return how many classes of `CLASS_KM` hold every length in a region."""
+    return math.ceil(min(2.0 * float(tree.radius[0]), math.pi * EARTH_KM) / CLASS_KM) + 2
+
+
+@compiled
+def length_errors(
+    tree: ZoneTree,
+    model: PriorModel,
+    points: NDArray[np.float64],
+    destination: NDArray[np.int32],
+    plan: NDArray[np.int64],
+    alpha: NDArray[np.float64],
+    tables: CellTables,
+    classes: int,
+) -> LengthErrors:
+    """Return the moments; arguments as of `flow_errors`, whose Notes hold for workers of a class, too.
+
+    Those of one cell that live in a class are taken for a range of its prior mass, as those of a unit are.
+    """
+    below, away = np.zeros((classes, 4)), np.zeros(3)
+    within = np.zeros((classes // _TOGETHER + 1, 3))
+    share, band = np.zeros(classes), np.zeros(within.shape[0])
+    for d in range(len(points)):
+        n = plan[d, 4]
+        here = domain_at(tree, model, points[d], destination[d], plan[d, 3], (plan[d, 0], plan[d, 1]), n, alpha[d])
+        _one(below, within, away, tree, points[d], here, n, alpha[d], tables, tables.case[d], share, band)
+    return LengthErrors(below, within, away)
+
+
+@compiled
+def _one(
+    below: NDArray[np.float64],
+    within: NDArray[np.float64],
+    away: NDArray[np.float64],
+    tree: ZoneTree,
+    point: NDArray[np.float64],
+    here: Domain,
+    n: int,
+    alpha: float,
+    tables: CellTables,
+    case: int,
+    share: NDArray[np.float64],
+    band: NDArray[np.float64],
+) -> None:
+    """Add one destination; `share` and `band` are zeros, to work with."""
+    places = tree.level_centre[finest_level(tree)]
+    zones = here.share.size - 1
+    total = n + alpha * here.prior.size
+    steps = np.zeros((share.size + 1, 5))  # what sums over cells change by from one class to the next
+    bands = np.zeros((band.size, 5))
+    nearer = np.zeros(share.size)  # share of the cell that is nearer than the end of a class
+    for cell in range(here.prior.size):
+        prior, drawn = here.prior[cell], here.drawn[cell]
+        first, last = share.size, -1
+        for rank in range(here.bounds[cell], min(zones, here.bounds[cell + 1])):
+            if here.share[rank] > 0.0:
+                at = min(share.size - 1, int(great_circle_km(point, places[rank]) / CLASS_KM))
+                share[at] += here.share[rank]
+                first, last = min(first, at), max(last, at)
+        nearer[:] = 0.0
+        for at in range(first, last + 1):
+            band[at // _TOGETHER] += share[at]
+            nearer[at] = min(1.0, share[at] / prior + (nearer[at - 1] if at else 0.0))
+            share[at] = 0.0
+            sums = _part(nearer[at], prior, drawn, n, tables, case)
+            steps[at] += sums
+            if at < last:
+                steps[at + 1] -= sums
+        if last >= 0:
+            nearer[last:] = nearer[last]
+            for at in range(first // _TOGETHER, last // _TOGETHER + 1):
+                if band[at] > 0.0:
+                    bands[at] += _part(min(1.0, band[at] / prior), prior, drawn, n, tables, case)
+                    band[at] = 0.0
+    prior, drawn = here.prior[-1], here.drawn[-1]
+    part = here.share[zones] / prior  # of the last cell that is elsewhere
+    own = _part(part, prior, drawn, n, tables, case)
+    sums = np.zeros(5)
+    for at in range(share.size):
+        sums += steps[at]
+        workers, mean, variance = _moments(sums, n, total)
+        below[at, 0] += workers
+        below[at, 1] += mean
+        below[at, 2] += variance
+        if part > 0.0:
+            both = part * nearer[at]
+            linear = np.array([sums[0], part * prior, both * prior, sums[2], part * drawn, both * drawn])
+            below[at, 3] += between(n, total, linear) - (nearer[at] / (1.0 - part) * own[4] if part < 1.0 else 0.0)
+    for at in range(band.size):
+        if bands[at, 0] > 0.0:
+            for i, moment in enumerate(_moments(bands[at], n, total)):
+                within[at, i] += moment
+    for i, moment in enumerate(_moments(own, n, total)):
+        away[i] += moment
+
+
+@compiled
+def _part(part: float, prior: float, drawn: float, n: int, tables: CellTables, case: int) -> NDArray[np.float64]:
+    """Return what a part of a cell adds to Σ r·q, Σ r²·q, the same of what is drawn, and the variance inside cells."""
+    within = inside(n, prior, drawn, part, tables, case)
+    return np.array([part * prior, part * part * prior, part * drawn, part * part * drawn, within])
+
+
+@compiled
+def _moments(sums: NDArray[np.float64], n: int, total: float) -> tuple[float, float, float]:
+    """Return expected true workers, and mean and variance of D, from sums of `_part`."""
+    linear = np.array([sums[0], sums[0], sums[1], sums[2], sums[2], sums[3]])
+    return n * sums[0], n * (sums[2] - sums[0]), between(n, total, linear) + sums[4]

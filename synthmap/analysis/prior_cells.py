@@ -1,0 +1,112 @@
+"""One destination's prior, zone by zone, its cells, and what resampling does to a part of one. Public."""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from synthmap.analysis.cell_tables import END, CellTables, place_of, read
+from synthmap.compiled import compiled
+from synthmap.geography.hierarchy import ZoneTree
+from synthmap.geography.prior import PriorModel, prior_from
+from synthmap.kernels.destination import cell_masses
+from synthmap.kernels.histogram import nest
+
+LONG_SPREAD = 1.0 / 6.0  # mean of φ(1 − φ) over all fractions
+_FEW = 0.01  # expected workers up to which the chance of any is a series of three terms, right to 1e-6 of it
+
+
+class Domain(NamedTuple):
+    """A destination's origins.
+
+    Attributes
+    ----------
+    share : ndarray of float64, shape (zones + 1,)
+        Share of the prior of each zone, the last elsewhere.
+    bounds : ndarray of int64, shape (cells + 1,)
+        Ranks at which cells start, then zones + 1.
+    prior, drawn : ndarray of float64, shape (cells,)
+        Share q_c of the prior, and ``(n·q_c + α)/N``, that of synthetic workers, if the prior is the truth.
+    """
+
+    share: NDArray[np.float64]
+    bounds: NDArray[np.int64]
+    prior: NDArray[np.float64]
+    drawn: NDArray[np.float64]
+
+
+@compiled
+def domain_at(
+    tree: ZoneTree,
+    model: PriorModel,
+    point: NDArray[np.float64],
+    destination: int,
+    finest: int,
+    asked: tuple[int, int],
+    headcount: int,
+    alpha: float,
+) -> Domain:
+    """Return the origins of a destination with `headcount` workers and `alpha` of them for each cell."""
+    prior = prior_from(tree, model, point, destination)
+    bounds = nest(tree, point, prior, finest, asked).bounds
+    every = float(prior.mass[-1])
+    zones = tree.cumulative.size - 1
+    share = np.empty(zones + 1)
+    for piece in range(prior.decay.size):
+        low, high, decay = prior.start[piece], prior.start[piece + 1], prior.decay[piece]
+        if decay == 0:  # zones of the public table are pieces of their own
+            share[low:high] = (prior.mass[piece + 1] - prior.mass[piece]) / every
+            continue
+        for rank in range(low, high):
+            share[rank] = decay * (tree.cumulative[rank + 1] - tree.cumulative[rank]) / every
+    share[zones] = (prior.mass[-1] - prior.mass[-2]) / every
+    cells = np.diff(cell_masses(prior, tree.cumulative, bounds)) / every
+    return Domain(share, bounds, cells, (headcount * cells + alpha) / (headcount + alpha * cells.size))
+
+
+@compiled
+def between(headcount: int, total: float, linear: NDArray[np.float64]) -> float:
+    """Return the variance, workers², of Σ r_c·(y_c − x_c), or the covariance of two such sums.
+
+    Parameters
+    ----------
+    headcount, total : n, and N = n + A.
+    linear : ndarray of float64, shape (6,)
+        Σ a·q, Σ b·q, Σ a·b·q over cells, and the same with `Domain.drawn` for q; a and b are the r of either sum.
+
+    Notes
+    -----
+    Let θ = (x + α)/N, x ~ Multinomial(n, q), y ~ DirichletMultinomial(n; Nθ), and W(p) = Σ a·b·p − Σ a·p·Σ b·p. Given
+    x, y has the mean nθ and Σ a·y, Σ b·y have the covariance n·(n + N)/(1 + N)·W(θ). Over x the mean of W(θ) is
+    W(p) − n·W(q)/N², p the mean of θ, and nθ − x = n·α/N − (A/N)·x adds (A/N)²·n·W(q).
+    """
+    prior = linear[2] - linear[0] * linear[1]
+    drawn = linear[5] - linear[3] * linear[4]
+    moved = (total - headcount) / total
+    drawing = headcount * (headcount + total) / (1.0 + total)
+    return float(moved * moved * headcount * prior + drawing * (drawn - headcount / (total * total) * prior))
+
+
+@compiled
+def inside(headcount: int, prior: float, drawn: float, part: float, tables: CellTables, case: int) -> float:
+    """Return the variance, workers², of the error of a part of a cell, the cell's true and synthetic workers given.
+
+    Parameters
+    ----------
+    headcount : n.
+    prior, drawn : the cell's, as of `Domain`.
+    part : share of its prior mass.
+    """
+    t = headcount * drawn * min(part, 1.0 - part)
+    spread = t * read(tables, case, place_of(tables, t), 1) if t < END else LONG_SPREAD
+    return headcount * prior * part * (1.0 - part) + spread
+
+
+@compiled
+def some(headcount: int, share: float) -> float:
+    """Return the chance ``1 − (1 − q)^n`` that any of n workers comes from the share q of the prior."""
+    few = headcount * share
+    if few < _FEW:
+        return few * (1.0 - 0.5 * (few - share) * (1.0 - (few - 2.0 * share) / 3.0))
+    return 1.0 - math.exp(headcount * math.log1p(-share)) if share < 1.0 else 1.0
