@@ -21,8 +21,9 @@ def mean_absolute(mean: float, variance: float) -> float:
     -----
     For mean 0 that of two independent Poisson counts, ``V·e^−V·(I₀(V) + I₁(V))``: V where D is rarely not 0, for then
     |D| = D²; √(2V/π) where it is nearly normal. The Bessel functions are those of Abramowitz and Stegun 9.8.1 to
-    9.8.4; the result is right to 1e-6 of it. Any other mean multiplies it by what it does to a normal variable,
-    ``e^(−t²/2) + t·√(π/2)·erf(t/√2)`` at t = mean/√V.
+    9.8.4; the result is right to 1e-6 of it. With another mean it is the larger one of two: that of V + mean², as
+    |D| = D² again where D is rarely not 0; and that of V times what a mean does to a normal variable,
+    ``e^(−t²/2) + t·√(π/2)·erf(t/√2)`` at t = mean/√V, which for all but small V is larger.
     """
     if variance <= 0.0:
         return abs(mean)
@@ -30,10 +31,9 @@ def mean_absolute(mean: float, variance: float) -> float:
     if mean * mean < 1e-6 * variance:
         return found
     square = mean * mean / variance
-    if square < 1e-3:
-        return found * (1.0 + 0.5 * square)
     t = math.sqrt(square)
-    return found * (math.exp(-0.5 * square) + t * math.sqrt(_HALF_PI) * math.erf(t / math.sqrt(2.0)))
+    normal = math.exp(-0.5 * square) + t * math.sqrt(_HALF_PI) * math.erf(t / math.sqrt(2.0))
+    return max(found * normal, _two_poissons(variance + mean * mean))
 
 
 @compiled

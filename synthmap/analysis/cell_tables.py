@@ -12,6 +12,7 @@ from synthmap.compiled import compiled
 STEPS = 16  # points per unit of √t
 _POINTS = 4 * STEPS + 1
 END = 16.0  # workers at the last point
+LONG_SPREAD = 1.0 / 6.0  # mean of φ(1 − φ) over all fractions φ
 _MOST = 200  # values of a count that are summed over; of more, every second, third …
 
 
@@ -19,7 +20,7 @@ class CellTables(NamedTuple):
     """Functions of t, the workers expected in a unit of a destination; a row for each kind of destination.
 
     Entry i stands for t = (i/STEPS)²; all are 1 at t = 0. Up to n/k workers a unit is a part of one cell, from there on
-    a union of cells, of which the first function alone is told.
+    a union of cells; the second function is that of a part of a larger cell.
 
     Attributes
     ----------
@@ -83,23 +84,26 @@ def _tables(
             if t * k <= n:
                 out[case, point] = _part(x, y, chance, t * k / n, t, together)
             else:
-                out[case, point] = out[case, point - 1]
-                if 2.0 * t <= n:
-                    out[case, point, 0] = _union(n, t / n, total)
+                out[case, point] = _union(n, t, total) if 2.0 * t <= n else out[case, point - 1]
+                out[case, point, 1] = min(out[case, point - 1, 1], LONG_SPREAD / t)
     return out
 
 
 @compiled
-def _union(n: int, share: float, total: float) -> float:
-    """Return the first function of a union of cells."""
-    x, y, chance = joint_counts(n, share, total)
-    absolute, mean, square = 0.0, 0.0, 0.0
+def _union(n: int, t: float, total: float) -> NDArray[np.float64]:
+    """Return the four functions of a union of cells in which t workers are expected, the second unlike a part's."""
+    x, y, chance = joint_counts(n, t / n, total)
+    absolute, mean, square, drawn, both, together = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
     for i in range(x.size):
         off = y - x[i]
         absolute += (chance[i] * np.abs(off)).sum()
         mean += (chance[i] * off).sum()
         square += (chance[i] * off * off).sum()
-    return absolute / mean_absolute(0.0, square - mean * mean)
+        some = (chance[i] * (y > 0.0)).sum()
+        drawn += some
+        both += some if x[i] > 0.0 else 0.0
+        together += x[i] * (chance[i] * y).sum()
+    return np.array([absolute / mean_absolute(0.0, square - mean * mean), 1.0, drawn / t, both / together])
 
 
 @compiled

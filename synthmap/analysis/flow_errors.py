@@ -165,7 +165,7 @@ def _one(
                     pairs[1] += found
                     pairs[2] += min(chance, found, together * part * part * read(tables, case, place, 3))
                 else:
-                    own = inside(n, prior, drawn, part, tables, case)
+                    own = inside(n, prior, drawn, part, 1.0, tables, case)
                     _meet(pairs, chance, t, together * part * part, tables, case)
                 pairs[0] += chance
                 ratio = read(tables, case, place, 0)
@@ -187,7 +187,7 @@ def _one(
             part = share / prior
             t = n * drawn * part
             ratio = read(tables, case, place_of(tables, min(t, n - t)), 0)
-            own = part * part * variance + inside(n, prior, drawn, part, tables, case)
+            own = part * part * variance + inside(n, prior, drawn, part, 1.0, tables, case)
             chance = some(n, share)
             pairs[0] += chance
             _meet(pairs, chance, t, together * part * part, tables, case)
@@ -221,7 +221,7 @@ def _part(
         linear[i] += part * share
         linear[i + 1] += part * share
         linear[i + 2] += part * part * share
-    return inside(n, prior, drawn, part, tables, case)
+    return inside(n, prior, drawn, part, 1.0, tables, case)
 
 
 @compiled

@@ -75,7 +75,7 @@ def length_errors(
 ) -> LengthErrors:
     """Return the moments; arguments as of `flow_errors`, whose Notes hold for workers of a class, too.
 
-    Those of one cell that live in a class are taken for a range of its prior mass, as those of a unit are.
+    Those of one cell that live in a class are ranges of its prior mass, which `inside` takes to be alike.
     """
     below, away = np.zeros((classes, 4)), np.zeros(3)
     within = np.zeros((classes // _TOGETHER + 1, 3))
@@ -109,20 +109,30 @@ def _one(
     steps = np.zeros((share.size + 1, 5))  # what sums over cells change by from one class to the next
     bands = np.zeros((band.size, 5))
     nearer = np.zeros(share.size)  # share of the cell that is nearer than the end of a class
+    ends, ranges = np.zeros(share.size + 1), np.zeros(band.size)  # where ranges of ranks end, each of one class or band
     for cell in range(here.prior.size):
         prior, drawn = here.prior[cell], here.drawn[cell]
-        first, last = share.size, -1
+        first, last, before = share.size, -1, -1
         for rank in range(here.bounds[cell], min(zones, here.bounds[cell + 1])):
             if here.share[rank] > 0.0:
                 at = min(share.size - 1, int(great_circle_km(point, places[rank]) / CLASS_KM))
                 share[at] += here.share[rank]
                 first, last = min(first, at), max(last, at)
+                if before < 0 or at // _TOGETHER != before // _TOGETHER:
+                    ranges[at // _TOGETHER] += 1.0
+                if before >= 0 and at != before:  # an end for all distances between the two
+                    ends[min(at, before)] += 1.0
+                    ends[max(at, before)] -= 1.0
+                before = at
         nearer[:] = 0.0
+        between_two = 0.0
         for at in range(first, last + 1):
             band[at // _TOGETHER] += share[at]
             nearer[at] = min(1.0, share[at] / prior + (nearer[at - 1] if at else 0.0))
             share[at] = 0.0
-            sums = _part(nearer[at], prior, drawn, n, tables, case)
+            between_two += ends[at]
+            ends[at] = 0.0
+            sums = _part(nearer[at], prior, drawn, n, max(1.0, 0.5 * between_two), tables, case)
             steps[at] += sums
             if at < last:
                 steps[at + 1] -= sums
@@ -130,11 +140,11 @@ def _one(
             nearer[last:] = nearer[last]
             for at in range(first // _TOGETHER, last // _TOGETHER + 1):
                 if band[at] > 0.0:
-                    bands[at] += _part(min(1.0, band[at] / prior), prior, drawn, n, tables, case)
-                    band[at] = 0.0
+                    bands[at] += _part(min(1.0, band[at] / prior), prior, drawn, n, ranges[at], tables, case)
+                    band[at], ranges[at] = 0.0, 0.0
     prior, drawn = here.prior[-1], here.drawn[-1]
     part = here.share[zones] / prior  # of the last cell that is elsewhere
-    own = _part(part, prior, drawn, n, tables, case)
+    own = _part(part, prior, drawn, n, 1.0, tables, case)
     sums = np.zeros(5)
     for at in range(share.size):
         sums += steps[at]
@@ -155,9 +165,11 @@ def _one(
 
 
 @compiled
-def _part(part: float, prior: float, drawn: float, n: int, tables: CellTables, case: int) -> NDArray[np.float64]:
+def _part(
+    part: float, prior: float, drawn: float, n: int, ranges: float, tables: CellTables, case: int
+) -> NDArray[np.float64]:
     """Return what a part of a cell adds to Σ r·q, Σ r²·q, the same of what is drawn, and the variance inside cells."""
-    within = inside(n, prior, drawn, part, tables, case)
+    within = inside(n, prior, drawn, part, ranges, tables, case)
     return np.array([part * prior, part * part * prior, part * drawn, part * part * drawn, within])
 
 

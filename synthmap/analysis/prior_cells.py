@@ -6,14 +6,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from synthmap.analysis.cell_tables import END, CellTables, place_of, read
+from synthmap.analysis.cell_tables import END, LONG_SPREAD, CellTables, place_of, read
 from synthmap.compiled import compiled
 from synthmap.geography.hierarchy import ZoneTree
 from synthmap.geography.prior import PriorModel, prior_from
 from synthmap.kernels.destination import cell_masses
 from synthmap.kernels.histogram import nest
 
-LONG_SPREAD = 1.0 / 6.0  # mean of φ(1 − φ) over all fractions
 _FEW = 0.01  # expected workers up to which the chance of any is a series of three terms, right to 1e-6 of it
 
 
@@ -89,7 +88,9 @@ def between(headcount: int, total: float, linear: NDArray[np.float64]) -> float:
 
 
 @compiled
-def inside(headcount: int, prior: float, drawn: float, part: float, tables: CellTables, case: int) -> float:
+def inside(
+    headcount: int, prior: float, drawn: float, part: float, ranges: float, tables: CellTables, case: int
+) -> float:
     """Return the variance, workers², of the error of a part of a cell, the cell's true and synthetic workers given.
 
     Parameters
@@ -97,10 +98,12 @@ def inside(headcount: int, prior: float, drawn: float, part: float, tables: Cell
     headcount : n.
     prior, drawn : the cell's, as of `Domain`.
     part : share of its prior mass.
+    ranges : of ranks that it consists of, taken to be alike, and their synthetic workers to vary independently.
     """
-    t = headcount * drawn * min(part, 1.0 - part)
-    spread = t * read(tables, case, place_of(tables, t), 1) if t < END else LONG_SPREAD
-    return headcount * prior * part * (1.0 - part) + spread
+    t = headcount * drawn * min(part, 1.0 - part) / ranges
+    spread = ranges * (t * read(tables, case, place_of(tables, t), 1) if t < END else LONG_SPREAD)
+    between_them = part * (1.0 - part)
+    return headcount * (prior * between_them + min(spread / headcount, drawn * between_them))
 
 
 @compiled
