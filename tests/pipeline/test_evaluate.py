@@ -57,6 +57,10 @@ def test_text_shows_expected_beside_measured(released, command, tmp_path):
     assert all(len(row) in {3, 5, 6} for row in rows)  # with km or without; a dash where there is no closed form
     assert "–" in found.stdout
     assert "there is no closed form" in found.stdout
+    assert re.search(r"\n    expected −\d\.\d\d, −\d\.\d\d; prior true −", found.stdout)
+    told = [line.split() for line in found.stdout.splitlines() if line.startswith(("pairs", "workers liv", "total"))]
+    assert len(told) == 5
+    assert all("–" not in row for row in told)
 
 
 def test_expected_error_is_within_a_factor_of_two(released):
@@ -65,6 +69,19 @@ def test_expected_error_is_within_a_factor_of_two(released):
     assert 0.5 < found.expected.distance_mae_km / found.distance_mae_km < 2
     world = found.expected.if_prior_were_true
     assert world.cpc["tract/tract"] == pytest.approx(found.cpc["tract/tract"], abs=0.2)
+    assert found.expected.cpc == pytest.approx(world.cpc, abs=0.03)  # one made-up world of 3,000 workers
+    assert found.expected.tv_by_level == pytest.approx(world.tv_by_level, abs=0.03)
+    assert found.expected.tv == found.expected.tv_by_level["zone"]
+    assert found.expected.tv_unweighted == pytest.approx(world.tv_unweighted, abs=0.03)
+    assert found.expected.cpl == pytest.approx(world.cpl, abs=0.03)
+    assert 0.3 < found.expected.length_wasserstein_km / world.length_wasserstein_km < 3
+    assert {level: one.relative_error for level, one in world.marginals.items()} == pytest.approx(
+        found.expected.marginals, abs=0.05
+    )
+    zones = world.pairs["zone/zone"]
+    assert found.expected.spurious_zones == pytest.approx(zones.spurious_share, abs=0.03)
+    assert found.expected.missing_zones == pytest.approx(zones.missing_share, abs=0.03)
+    assert found.expected.gravity.other.distance == pytest.approx(world.gravity.other.distance, abs=0.15)
     assert found.cpc_cells == pytest.approx(found.expected.cpc_cells, abs=0.2)
     measured, told = found.length_wasserstein_by_destination_km, found.expected.length_wasserstein_by_destination_km
     assert 0.5 < told / measured < 2
@@ -79,6 +96,8 @@ def test_noisy_counts_agree_about_as_planned(released):
     found = evaluate(path, spec)
     assert found.expected.cpc_cells is None
     assert list(found.expected.cpc) == ["tract/zone"]
+    assert (found.expected.tv, found.expected.cpl, found.expected.gravity) == (None, None, None)
+    assert found.expected.tv_by_level == found.expected.marginals == {}
     assert found.expected.cpc["tract/zone"] == pytest.approx(found.cpc["tract/zone"], abs=0.1)
 
 
