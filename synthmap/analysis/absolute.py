@@ -24,6 +24,9 @@ def mean_absolute(mean: float, variance: float) -> float:
     9.8.4; the result is right to 1e-6 of it. With another mean it is the larger one of two: that of V + mean², as
     |D| = D² again where D is rarely not 0; and that of V times what a mean does to a normal variable,
     ``e^(−t²/2) + t·√(π/2)·erf(t/√2)`` at t = mean/√V, which for all but small V is larger.
+
+    Resampled counts are no Poisson counts: with 8 workers in 32 cells E|D| of a cell is 0.83 of this, with 3 in 8 that
+    of half the cells 1.09 of it, with 200 in 64 that of a cell 0.94 and of two 0.98. `cell_tables` has these ratios.
     """
     if variance <= 0.0:
         return abs(mean)

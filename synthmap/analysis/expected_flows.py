@@ -58,7 +58,7 @@ def expected_flows(
     Parameters
     ----------
     most_pairs : int
-        Largest zones × destinations for which it is worked out; 25,181 × 8,358 take some ten seconds.
+        Largest zones × destinations for which it is worked out; 25,181 × 8,358 take some 15 s.
 
     Returns
     -------
@@ -68,12 +68,13 @@ def expected_flows(
 
     Notes
     -----
-    Mean and variance of the error D of each flow are exact (`flow_errors`), for any masses of cells; segments are drawn
-    as one. E|D| is `mean_absolute` of these, times what that is off by for a unit as large at a destination with as
-    many cells, all alike (`cell_tables`). Where cells are alike, measures of made-up worlds agree to 0.002 of a share,
-    of the Wasserstein distance to a few per cent; cells by distance, whose masses differ, to 0.01 and ten per cent.
-    Both tables of a gravity model are fitted to expected flows, which are the same where pseudo-counts follow the
-    prior's mass.
+    Mean and variance of the error D of each flow are those of its model (`flow_errors`), for any masses of cells; only
+    spreading inside cells of unequal mass is that of cells all alike, and segments are drawn as one. E|D| is
+    `mean_absolute` of the two, times what that is off by for a unit as large at a destination with as many cells, all
+    alike (`cell_tables`). Means over many made-up worlds of a town with 400 zones and 1,421 workers, by mass or by
+    distance, are met to 0.005 for shares of workers, to 0.008 for pairs and for destinations each counted once, to 4 %
+    for the Wasserstein distance; of Rhode Island's to 0.001 for shares. Both tables of the gravity model are fitted to
+    expected flows; these differ only as far as equal pseudo-counts in cells of unequal mass pull.
     """
     resampled = plan.resampled and bool((plan.keep_units == KEEP_UNITS).all() and (plan.size == plan.headcount).all())
     if not resampled or len(zones) * plan.destination.size > most_pairs:

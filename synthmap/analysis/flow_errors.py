@@ -73,10 +73,10 @@ def flow_errors(
 
     Notes
     -----
-    A unit u takes the share r_c of the prior mass of cell c, y_c and x_c are the cell's synthetic and true workers. Its
-    error D is Σ r_c·(y_c − x_c), and what is left of its own y and x; given the cells, these two are independent with
-    mean 0. So the mean of D is n·Σ r_c·(p_c − q_c), p and q as in `Domain`, and its variance that of `between`, and
-    ``n·q_c·r_c·(1 − r_c)``, and `inside`, in each cell. Destinations are independent: means and variances add.
+    A unit takes the share r_c of the prior mass of cell c; x_c and y_c are the cell's true and synthetic workers. The
+    unit's D is Σ r_c·(y_c − x_c) and what is left of its own y and x, which have mean 0 given all cells, each from its
+    own draw. So D has the mean n·Σ r_c·(p_c − q_c), q and p as in `Domain`, and the variance `between` plus `inside` of
+    each cell. Destinations are drawn independently: means and variances add.
     """
     levels = units.first.size - 1
     slots, zones = units.first[levels], units.closes.size
