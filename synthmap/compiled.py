@@ -12,8 +12,11 @@ _HERE = Path(__file__).parent
 # numba renews a cached function only when its *own* file changes, not when a function it calls does
 _ROOMS = ("privacy", "geography", "kernels", "mechanism")
 _FILES = sorted(path for room in _ROOMS for path in (_HERE / room).glob("*.py"))
-_FILES += sorted(path for path in (_HERE / "analysis").glob("*.py") if b"@compiled" in path.read_bytes())
-SOURCES = hashlib.sha256(b"".join(path.read_bytes() for path in _FILES)).hexdigest()[:16]
+_ABOVE = sorted((_HERE / "analysis").glob("*.py"))  # compiled code there calls the rooms', and across files
+SOURCES, _SOURCES_ABOVE = (
+    hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()[:16]
+    for files in (_FILES, _FILES + _ABOVE)
+)
 F = TypeVar("F", bound=Callable[..., object])
 
 
@@ -30,7 +33,8 @@ def compiled(function: F) -> F:
     """Return `function` compiled on first call; floats are IEEE (no fast-math), so bounds stay bounds."""
     config: Any = numba.config
     before = config.CACHE_DIR
-    config.CACHE_DIR = str(_cache_root(before) / f"synthmap-{SOURCES}")
+    sources = _SOURCES_ABOVE if function.__module__.startswith("synthmap.analysis.") else SOURCES
+    config.CACHE_DIR = str(_cache_root(before) / f"synthmap-{sources}")
     try:  # the place is settled here, at decoration
         jit = numba.njit(cache=True, nogil=True, error_model="numpy")(function)
     finally:

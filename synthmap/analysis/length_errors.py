@@ -75,7 +75,8 @@ def length_errors(
 ) -> LengthErrors:
     """Return the moments; arguments as of `flow_errors`, whose Notes hold for workers of a class, too.
 
-    Those of one cell that live in a class are ranges of its prior mass, which `inside` takes to be alike.
+    Those of one cell that live in a class are ranges of its prior mass, which `inside` takes to be alike and to vary
+    independently; with one or few cells that makes variances up to a tenth too large.
     """
     below, away = np.zeros((classes, 4)), np.zeros(3)
     within = np.zeros((classes // _TOGETHER + 1, 3))
