@@ -3,17 +3,17 @@
 Ratios are taken side by side in one run, medians of several. Parts: ``kernel``, ``planning``, ``whole``, ``growth``,
 ``workers``; ``large`` (20 million workers) and ``nation`` (130 million), which are run only where they are named.
 
-Where the time goes (py-spy, all processes of a release of 5 million workers, 250,000 zones, 50,000 destinations; before
-zones were written without an object for each, which was 6 %): tasks 54 % – planning 21 (half of it coarsening and
-predicting, half calibrating each new headcount and number of cells), drawing 13, writing the table 4, reading it 7,
-collecting partitions 2; 5 of these go to compiled code from disk –, imports 16 %, the driver's own zones, plan,
-manifest, verification 4 %, waiting the rest.
+Where the time goes (Dask's task stream and py-spy, 5 million workers, 250,000 zones, 50,000 destinations, one process
+with one worker, warm, 10.4 s): drawing 42 % (per destination of 100 workers 65 µs: the prior's pieces 20, spreading
+20, cells 17, urn and sorting 8; then writing the table), planning 22 (three quarters of it coarsening and
+predicting), reading 17, collecting 7, zones 4, verifying and publishing 7. The last two cannot be divided among
+workers, but use a second core for half of their time. The first run calibrates each new headcount and number of
+cells, too: 43 µs each, 1 s in all. Starting takes 2.3 s of imports (numba and what it loads of scipy, Dask, polars,
+pandas for pyarrow), in each process.
 
-Rhode Island, within 4 times pyarrow in most pairs. Wall time of a warm run of 0.68 s: public zones 0.06 s, reading 0.16
-(one worker unpacks and parses the one large CSV.gz), planning 0.18, drawing 0.18 (in both a prior of 340 pieces for
-each of 8,505 destinations takes a third), verifying and publishing 0.06, the rest between tasks. The zones, the large
-file and the last cannot be divided among two workers. Of 4.4 s for 5 million workers with two Dask workers the driver
-takes 0.6 alone: zones 0.25, publishing 0.4 (most of it verifying, in two threads).
+Rhode Island: public zones 0.1 s, reading 0.2 (one worker unpacks and parses the one large CSV.gz), planning 0.25,
+drawing 0.25 (in both a prior of 340 pieces for each of 8,505 destinations takes a third), verifying and publishing
+0.1 of 0.98 s, beside other work. The zones, the large file and the last cannot be divided among two workers.
 """
 
 import argparse
@@ -164,9 +164,9 @@ def planning(directory: Path) -> None:
 
 
 @contextmanager
-def warm(spec: Spec, workers: int) -> Iterator[Callable[[], float]]:
+def warm(spec: Spec, workers: int, *, processes: bool) -> Iterator[Callable[[], float]]:
     """Yield what releases `spec` on a cluster that has done so before, and returns the seconds it took."""
-    with local_cluster(workers) as cluster:
+    with local_cluster(workers, processes=processes) as cluster:
         run: Callable[[], float] = lambda: release(spec, scheduler=cluster).seconds  # noqa: E731
         run()
         yield run
@@ -209,7 +209,7 @@ def whole(directory: Path) -> None:
             pq.write_table(table, directory / "copy.parquet", compression="zstd")
         return time.perf_counter() - began
 
-    with warm(spec, os.cpu_count() or 1) as run:
+    with warm(spec, os.cpu_count() or 1, processes=False) as run:
         newest = sorted((directory / "releases").iterdir())[-1]
         written = [pq.read_table(path) for path in newest.rglob("*.parquet")]
         copied()
@@ -246,7 +246,7 @@ def growth(directory: Path) -> None:
             if done in (0, total):
                 steps[f"{stage} {'from' if done == 0 else 'to'}"] = time.perf_counter()
 
-        with local_cluster(os.cpu_count() or 1) as cluster:
+        with local_cluster(os.cpu_count() or 1, processes=False) as cluster:
             runs, draws = [], []
             for _ in range(4):
                 runs.append(release(spec, scheduler=cluster, progress=progress).seconds)
@@ -269,7 +269,12 @@ def workers(directory: Path) -> None:
     others, as neighbours on the same machine come and go.
     """
     spec = sampled(directory / "workers", 5_000_000, 250_000, 50_000)
-    with warm(spec, 1) as one, warm(spec, 1) as other, warm(spec, 2) as two, ThreadPoolExecutor(2) as pool:
+    with (
+        warm(spec, 1, processes=True) as one,
+        warm(spec, 1, processes=True) as other,
+        warm(spec, 2, processes=True) as two,
+        ThreadPoolExecutor(2) as pool,
+    ):
 
         def both() -> float:
             began = time.perf_counter()
