@@ -1,12 +1,12 @@
 """Where the tasks run: processes or threads of this machine, or a Dask cluster that is already there."""
 
 import logging
-import os
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import dask
+from dask.system import cpu_count
 from distributed import Client, LocalCluster
 from distributed.deploy import Cluster
 
@@ -38,7 +38,8 @@ def connect(scheduler: str | Cluster, workers: int | None = None) -> Iterator[Cl
     scheduler : str or distributed.deploy.Cluster
         ``threads`` (of this process, one a core), ``processes`` (one a core), ``auto`` (threads on up to `FEW_CORES`
         cores, else processes), the address of a running scheduler such as ``tls://host:8786``, or a cluster that one of
-        Dask's deployers made. The workers of the last two reach the tables and the scratch directory, too.
+        Dask's deployers made. The workers of the last two reach the tables and the scratch directory, too. Cores that a
+        container may not use do not count.
     workers : int, optional
         How many local workers; default: one a core.
 
@@ -48,7 +49,7 @@ def connect(scheduler: str | Cluster, workers: int | None = None) -> Iterator[Cl
         If the scheduler is none of these or does not answer.
     """
     if scheduler in ("auto", "processes", "threads"):
-        number = workers or os.cpu_count() or 1
+        number = workers or cpu_count()
         if scheduler == "auto":
             scheduler = "threads" if number <= FEW_CORES else "processes"
         with local_cluster(number, processes=scheduler == "processes") as cluster, Client(cluster) as client:

@@ -51,7 +51,7 @@ def test_few_cores_are_threads_of_this_process_and_more_are_processes(monkeypatc
         made.append((workers, processes))
         return local_cluster(1, processes=False)
 
-    monkeypatch.setattr(module.os, "cpu_count", lambda: cores)
+    monkeypatch.setattr(module, "cpu_count", lambda: cores)
     monkeypatch.setattr(module, "local_cluster", spy)
     with connect("auto"):
         assert made == [(cores, processes)]
