@@ -85,12 +85,17 @@ def expected_flows(
     public = setting.tree, setting.model, setting.points, setting.destination
     columns = np.stack([plan.cells_asked, plan.groups_asked, plan.cells, plan.finest, plan.headcount], axis=1)
     laid_out = _laid_out(units, zones, plan.destination)
-    with ThreadPoolExecutor(1) as beside:
-        lengths = beside.submit(length_errors, *public, columns, alpha, tables, classes_of(setting.tree))
-        found = flow_errors(*public, columns, alpha, tables, laid_out)
-        cpl, wasserstein = common_part_and_wasserstein_km(lengths.result())
+    stop = np.zeros(1, np.int64)
+    with ThreadPoolExecutor(2) as pool:  # this thread waits, so that a signal is handled at once: see `flow_errors`
+        try:
+            lengths = pool.submit(length_errors, *public, columns, alpha, tables, classes_of(setting.tree), stop)
+            flows = pool.submit(flow_errors, *public, columns, alpha, tables, laid_out, stop)
+            found, by_length = flows.result(), lengths.result()
+        finally:
+            stop[0] = 1
     if not found.made:
         return None
+    cpl, wasserstein = common_part_and_wasserstein_km(by_length)
     workers = int(plan.headcount.sum())
     cpc = {
         f"{origin}/{destination}": float(1.0 - found.absolute[row, column] / (2.0 * workers))

@@ -40,7 +40,7 @@ class FlowErrors(NamedTuple):
     Attributes
     ----------
     made : bool
-        False where a destination's cells are not those planned; nothing else holds then.
+        False where a destination's cells are not those planned, or it was stopped; nothing else holds then.
     absolute : ndarray of float64, shape (levels + 1, levels)
         ``Σ E|D|`` by level of destinations, the last all of them together, and of origins.
     variation : float
@@ -68,8 +68,12 @@ def flow_errors(
     alpha: NDArray[np.float64],
     tables: CellTables,
     units: Units,
+    stop: NDArray[np.int64],
 ) -> FlowErrors:
     """Return sums of expected errors; destinations ascend, `plan` has cells asked, groups asked, cells, finest and n.
+
+    Another thread stops it, at the next destination, by making `stop`, shape (1,), other than 0. To be called in a
+    thread of a pool: a signal that the main thread has yet to handle crashes numba where it makes the named tuple.
 
     Notes
     -----
@@ -87,7 +91,7 @@ def flow_errors(
     for d in range(len(points)):
         n = plan[d, 4]
         here = domain_at(tree, model, points[d], destination[d], plan[d, 3], (plan[d, 0], plan[d, 1]), n, alpha[d])
-        if here.prior.size != plan[d, 2]:
+        if here.prior.size != plan[d, 2] or stop[0]:
             return FlowErrors(False, absolute, variation, pairs, flows)
         start = absolute[0, 0]
         row = flows[:, units.place[d]] if units.fitted == 0 else np.empty((2, 0))

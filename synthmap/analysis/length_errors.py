@@ -72,16 +72,20 @@ def length_errors(
     alpha: NDArray[np.float64],
     tables: CellTables,
     classes: int,
+    stop: NDArray[np.int64],
 ) -> LengthErrors:
     """Return the moments; arguments as of `flow_errors`, whose Notes hold for workers of a class, too.
 
-    Those of one cell that live in a class are ranges of its prior mass, which `inside` takes to be alike and to vary
-    independently; with one or few cells that makes variances up to a tenth too large.
+    When it is stopped, no destination that follows is in the sums. Those of one cell that live in a class are ranges of
+    its prior mass, which `inside` takes to be alike and to vary independently; with one or few cells that makes
+    variances up to a tenth too large.
     """
     below, away = np.zeros((classes, 4)), np.zeros(3)
     within = np.zeros((classes // _TOGETHER + 1, 3))
     share, band = np.zeros(classes), np.zeros(within.shape[0])
     for d in range(len(points)):
+        if stop[0]:
+            break
         n = plan[d, 4]
         here = domain_at(tree, model, points[d], destination[d], plan[d, 3], (plan[d, 0], plan[d, 1]), n, alpha[d])
         _one(below, within, away, tree, points[d], here, n, alpha[d], tables, tables.case[d], share, band)

@@ -2,6 +2,8 @@
 
 import json
 import re
+import subprocess
+import sys
 
 import geopandas
 import polars as pl
@@ -18,6 +20,25 @@ OTHER_ZONES = {
     "weights, at 400 of 400 zones": pl.col("population") * 2 + 1,
     "points, at 400 of 400 zones": pl.col("latitude") + 0.001,
 }
+
+INTERRUPTED = """
+import os, signal, sys, time
+from synthmap.analysis import expected_flows as module
+from synthmap.cli import main
+
+def run(*arguments):
+    os.kill(os.getpid(), signal.SIGTERM)
+    while not arguments[-1][0]:  # until the main thread says that it is to stop
+        time.sleep(0.01)
+    found = kernel(*arguments)
+    print("went on" if getattr(found, sums).any() else "stopped")
+    return found
+
+name, sums = sys.argv.pop(1), sys.argv.pop(1)
+kernel = getattr(module, name)
+setattr(module, name, run)
+main()
+"""
 
 
 @pytest.fixture
@@ -89,6 +110,15 @@ def test_expected_error_is_within_a_factor_of_two(released):
     made = found.expected.pairs_cells_if_prior_were_true
     assert made.spurious_share == pytest.approx(found.expected.spurious_cells, abs=0.05)
     assert made.missing_share == pytest.approx(found.expected.missing_cells, abs=0.05)
+
+
+@pytest.mark.parametrize(("kernel", "sums"), [("flow_errors", "absolute"), ("length_errors", "below")])
+def test_a_signal_stops_what_is_worked_out_in_closed_form(released, tmp_path, kernel, sums):
+    path, _ = released()
+    line = [sys.executable, "-c", INTERRUPTED, kernel, sums, "evaluate", path, "--against", tmp_path / "spec.toml"]
+    done = subprocess.run(line, capture_output=True, text=True, timeout=120, check=False)
+    assert (done.returncode, done.stdout) == (130, "stopped\n"), done.stderr
+    assert list((tmp_path / "scratch").iterdir()) == []
 
 
 def test_noisy_counts_agree_about_as_planned(released):

@@ -32,7 +32,7 @@ def compared(town):
         columns = np.stack([plan.cells_asked, plan.groups_asked, plan.cells, plan.finest, plan.headcount], axis=1)
         tables = cell_tables(plan.headcount, plan.cells, alpha)
         classes = classes_of(town.tree)
-        found = length_errors(at.tree, at.model, at.points, PLACES, columns, alpha, tables, classes)
+        found = length_errors(at.tree, at.model, at.points, PLACES, columns, alpha, tables, classes, np.zeros(1, int))
         nearer, away = np.zeros((WORLDS, classes)), np.zeros(WORLDS)
         for seed in range(WORLDS):
             for table, sign in zip(prior_world(at, plan, seed), (-1, 1), strict=True):
