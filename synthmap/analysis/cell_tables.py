@@ -1,4 +1,4 @@
-"""Errors of parts of a cell and of unions of cells, if the prior is the truth and cells are alike: tables. Public."""
+"""Errors of parts of a cell, of whole cells and of unions, if the prior is the truth: tables. Public."""
 
 import math
 from typing import NamedTuple
@@ -13,26 +13,32 @@ STEPS = 16  # points per unit of √t
 _POINTS = 4 * STEPS + 1
 END = 16.0  # workers at the last point
 LONG_SPREAD = 1.0 / 6.0  # mean of φ(1 − φ) over all fractions φ
+_LITTLE = 1e-6  # workers, for none at all
 _MOST = 200  # values of a count that are summed over; of more, every second, third …
 
 
 class CellTables(NamedTuple):
     """Functions of t, the workers expected in a unit of a destination; a row for each kind of destination.
 
-    Entry i stands for t = (i/STEPS)²; all are 1 at t = 0. Up to n/k workers a unit is a part of one cell, from there on
-    a union of cells; the second function is that of a part of a larger cell.
+    Entry i stands for t = (i/STEPS)². Up to n/k workers a unit is a part of one cell, from there on a union of cells,
+    all alike; the second function is that of a part of a larger cell. The last three functions are those of one whole
+    cell of pseudo-count α in which t *true* workers are expected, the others being alike.
 
     Attributes
     ----------
     case : ndarray of int64, shape (destinations,)
         Row of each destination.
-    value : ndarray of float64, shape (cases, points, 4)
-        E|D| over `mean_absolute` of the variance of D, the error of the unit; the variance of the synthetic workers of
-        a part, those of the cell given, over t; the chance that a part has synthetic workers, over t; the chance that
-        it has true and synthetic ones, over its limit for small parts r of the cell, r²·E[x·y].
+    cells : ndarray of float64, shape (cases,)
+        Their number k.
+    value : ndarray of float64, shape (cases, points, 7)
+        E|D| over `mean_absolute` of mean and variance of D, the error of the unit; the variance of the synthetic
+        workers of a part, those of the cell given, over t; the chance of synthetic workers, over t; the chance of both
+        true and synthetic ones, over what it were if they were independent. Of a whole cell: the first of these, the
+        chance of synthetic workers itself, the last.
     """
 
     case: NDArray[np.int64]
+    cells: NDArray[np.float64]
     value: NDArray[np.float64]
 
 
@@ -42,13 +48,15 @@ def cell_tables(headcount: NDArray[np.int64], cells: NDArray[np.int64], alpha: N
     Notes
     -----
     A unit of cells with the share q of the prior has x ~ Binomial(n, q) true workers and y ~ BetaBinomial(n; x + kαq,
-    n − x + kα(1 − q)) synthetic ones. A part that has the share r of a cell's mass gets Binomial(x, r) true ones.
-    Synthetic ones are spread systematically: ⌊yr⌋ or one more, yr on average, so with the variance φ(1 − φ), φ the
-    fraction of yr, and none with the chance 1 − min(1, yr). Sums leave out chances of about 1e-9.
+    n − x + kα(1 − q)) synthetic ones; one whole cell has α for kαq. A part that has the share r of a cell's mass gets
+    Binomial(x, r) true ones. Synthetic ones are spread systematically: ⌊yr⌋ or one more, yr on average, so with the
+    variance φ(1 − φ), φ the fraction of yr, and none with the chance 1 − min(1, yr). Sums leave out chances of about
+    1e-9.
     """
     kinds = np.stack([headcount, cells, alpha]).astype(float)
     cases, case = np.unique(kinds, axis=1, return_inverse=True)
-    return CellTables(case.ravel().astype(np.int64), _tables(*np.ascontiguousarray(cases)))
+    each = np.ascontiguousarray(cases)
+    return CellTables(case.ravel().astype(np.int64), each[1], _tables(*each))
 
 
 @compiled
@@ -61,7 +69,7 @@ def place_of(tables: CellTables, t: float) -> tuple[int, float]:
 
 @compiled
 def read(tables: CellTables, case: int, place: tuple[int, float], function: int) -> float:
-    """Return one of the four functions at a place."""
+    """Return one of the functions at a place."""
     low = tables.value[case, place[0], function]
     return float(low + place[1] * (tables.value[case, place[0] + 1, function] - low))
 
@@ -70,30 +78,43 @@ def read(tables: CellTables, case: int, place: tuple[int, float], function: int)
 def _tables(
     headcount: NDArray[np.float64], cells: NDArray[np.float64], alpha: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Return the four functions of each case."""
-    out = np.ones((headcount.size, _POINTS, 4))
+    """Return the functions of each case; whole cells are worked out at every second point."""
+    out = np.ones((headcount.size, _POINTS, 7))
     for case in range(headcount.size):
         n, k = int(headcount[case]), int(cells[case])
         total = n + k * alpha[case]
-        x, y, chance = joint_counts(n, 1.0 / k, total)
+        x, y, chance = joint_counts(n, 1.0 / k, (total - n) / k, total)
         together = 0.0
         for i in range(x.size):
             together += x[i] * (chance[i] * y).sum()
+        out[case, 0, 3] = together * k * k / (n * n)
         for point in range(1, _POINTS):
             t = (point / STEPS) ** 2
             if t * k <= n:
-                out[case, point] = _part(x, y, chance, t * k / n, t, together)
+                out[case, point, :4] = _part(x, y, chance, t * k / n, t)
+            elif 2.0 * t <= n:
+                absolute, drawn, both = _cells(n, t / n, (total - n) * t / n, total)
+                out[case, point, :4] = absolute, 1.0, drawn / t, both
             else:
-                out[case, point] = _union(n, t, total) if 2.0 * t <= n else out[case, point - 1]
+                out[case, point, :4] = out[case, point - 1, :4]
+            if t * k > n:
                 out[case, point, 1] = min(out[case, point - 1, 1], LONG_SPREAD / t)
+        for point in range(0, _POINTS if k > 1 else 0, 2):
+            t = max(_LITTLE, (point / STEPS) ** 2)
+            if t < n:
+                out[case, point, 4:] = _cells(n, t / n, alpha[case], total)
+            else:
+                out[case, point, 4:] = out[case, point - 2, 4:]
+            if point:
+                out[case, point - 1, 4:] = 0.5 * (out[case, point - 2, 4:] + out[case, point, 4:])
     return out
 
 
 @compiled
-def _union(n: int, t: float, total: float) -> NDArray[np.float64]:
-    """Return the four functions of a union of cells in which t workers are expected, the second unlike a part's."""
-    x, y, chance = joint_counts(n, t / n, total)
-    absolute, mean, square, drawn, both, together = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+def _cells(n: int, share: float, alpha: float, total: float) -> NDArray[np.float64]:
+    """Return three functions of cells that have a share of the prior and a pseudo-count: those of a whole cell."""
+    x, y, chance = joint_counts(n, share, alpha, total)
+    absolute, mean, square, true, drawn, both = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
     for i in range(x.size):
         off = y - x[i]
         absolute += (chance[i] * np.abs(off)).sum()
@@ -102,8 +123,8 @@ def _union(n: int, t: float, total: float) -> NDArray[np.float64]:
         some = (chance[i] * (y > 0.0)).sum()
         drawn += some
         both += some if x[i] > 0.0 else 0.0
-        together += x[i] * (chance[i] * y).sum()
-    return np.array([absolute / mean_absolute(0.0, square - mean * mean), 1.0, drawn / t, both / together])
+        true += chance[i].sum() if x[i] > 0.0 else 0.0
+    return np.array([absolute / mean_absolute(mean, square - mean * mean), drawn, both / (drawn * true)])
 
 
 @compiled
@@ -113,7 +134,6 @@ def _part(
     chance: NDArray[np.float64],
     part: float,
     t: float,
-    together: float,
 ) -> NDArray[np.float64]:
     """Return the four functions of a part of a cell in which t workers are expected."""
     most = min(int(x[-1]), int(t + 7.0 * math.sqrt(t) + 5.0))
@@ -138,7 +158,7 @@ def _part(
                 both += here[v, j] * any_drawn
     variance = square - mean * mean
     first = absolute / mean_absolute(0.0, variance) if variance > 1e-12 else 1.0
-    return np.array([first, spread / t, drawn / t, both / (part * part * together)])
+    return np.array([first, spread / t, drawn / t, both / (drawn * (1.0 - here[0].sum()))])
 
 
 @compiled
@@ -152,15 +172,14 @@ def _binomial(n: int, v: int, q: float) -> float:
 
 @compiled
 def joint_counts(
-    n: int, share: float, total: float
+    n: int, share: float, alpha: float, total: float
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    """Return values of x and of y, and their joint chances, shape (x, y), for a union of cells with that share.
+    """Return values of x and of y, and their joint chances, shape (x, y), for cells of that share and pseudo-count.
 
-    `total` is N = n + A; shares of cells are taken for those of pseudo-counts, see `cell_tables`.
+    `total` is N = n + A.
     """
     if share >= 1.0:
         return np.array([float(n)]), np.array([float(n)]), np.ones((1, 1))
-    alpha = (total - n) * share
     width = 6.0 * math.sqrt(n * share * (1.0 - share)) + 8.0
     first, last = max(0, int(n * share - width)), min(n, int(n * share + width))
     x = np.arange(first, last + 1, max(1, (last - first) // _MOST)).astype(np.float64)

@@ -151,7 +151,6 @@ def _one(
     for cell in range(here.prior.size):
         prior, drawn = here.prior[cell], here.drawn[cell]
         variance = between(n, total, np.array([prior, prior, prior, drawn, drawn, drawn]))
-        together = n * prior * (n * prior + 1.0 - prior + alpha) * n / total  # E[x·y]
         mean_of = n * (drawn / prior - 1.0)  # mean of D over the share of the prior
         gone = 0.0  # share of the prior in this cell up to here
         before[:] = 0.0
@@ -159,20 +158,8 @@ def _one(
             share = here.share[rank]
             if share > 0.0:
                 part = share / prior
-                t = n * drawn * part
-                place = place_of(tables, t)
-                chance = some(n, share)
-                own = n * share * (1.0 - part)
-                if t < END and part < 0.5:
-                    own += t * read(tables, case, place, 1)
-                    found = min(1.0, t * read(tables, case, place, 2))
-                    pairs[1] += found
-                    pairs[2] += min(chance, found, together * part * part * read(tables, case, place, 3))
-                else:
-                    own = inside(n, prior, drawn, part, 1.0, tables, case)
-                    _meet(pairs, chance, t, together * part * part, tables, case)
-                pairs[0] += chance
-                ratio = read(tables, case, place, 0)
+                own = _own(n, prior, drawn, part, tables, case)
+                ratio = _meet(pairs, n, share, drawn, part, tables, case)
                 absolute[0] += _add(sums[rank], n * share, mean_of * share, part * part * variance + own, ratio)
                 if row.shape[1]:
                     row[0, rank], row[1, rank] = n * share, mean_of * share
@@ -189,12 +176,8 @@ def _one(
         share = here.share[zones]
         if share > 0.0 and here.bounds[cell + 1] > zones:
             part = share / prior
-            t = n * drawn * part
-            ratio = read(tables, case, place_of(tables, min(t, n - t)), 0)
             own = part * part * variance + inside(n, prior, drawn, part, 1.0, tables, case)
-            chance = some(n, share)
-            pairs[0] += chance
-            _meet(pairs, chance, t, together * part * part, tables, case)
+            ratio = _meet(pairs, n, share, drawn, part, tables, case)
             for i in range(levels):
                 absolute[i] += _add(sums[units.first[i + 1] - 1], n * share, mean_of * share, own, ratio)
             if row.shape[1]:
@@ -229,9 +212,43 @@ def _part(
 
 
 @compiled
-def _meet(pairs: NDArray[np.float64], true: float, t: float, both: float, tables: CellTables, case: int) -> None:
-    """Add the chances that a zone has synthetic workers, t expected, and that it has true ones, too."""
-    place = place_of(tables, t)
-    drawn = min(1.0, t * read(tables, case, place, 2)) if t < END else 1.0
-    pairs[1] += drawn
-    pairs[2] += min(true, drawn, both * read(tables, case, place, 3)) if t < END else true
+def _own(n: int, prior: float, drawn: float, part: float, tables: CellTables, case: int) -> float:
+    """Return the variance of the error of a zone that is a part of a cell, the cell's workers given: `inside`, fast."""
+    t = n * drawn * part
+    if t < END and part < 0.5:
+        return n * prior * part * (1.0 - part) + t * read(tables, case, place_of(tables, t), 1)
+    return inside(n, prior, drawn, part, 1.0, tables, case)
+
+
+@compiled
+def _meet(
+    pairs: NDArray[np.float64], n: int, share: float, drawn: float, part: float, tables: CellTables, case: int
+) -> float:
+    """Add the chances that a zone has true workers, synthetic ones, and both; return how E|D| is off."""
+    t, workers = n * drawn * part, n * share
+    true, found, both, ratio = some(n, share), 0.0, 0.0, 0.0
+    whole = _like_whole(part, t * tables.cells[case] / n)
+    if whole > 0.0:
+        place = place_of(tables, workers)
+        found, both = whole * read(tables, case, place, 5), whole * read(tables, case, place, 6)
+        ratio = whole * read(tables, case, place_of(tables, min(workers, n - workers)), 4)
+    if whole < 1.0:
+        place = place_of(tables, t)
+        found += (1.0 - whole) * (min(1.0, t * read(tables, case, place, 2)) if t < END else 1.0)
+        both += (1.0 - whole) * (read(tables, case, place, 3) if t < END else 1.0)
+        ratio += (1.0 - whole) * read(tables, case, place_of(tables, min(t, n - t)), 0)
+    pairs[0] += true
+    pairs[1] += found
+    pairs[2] += min(true, found, true * found * both)
+    return ratio
+
+
+@compiled
+def _like_whole(part: float, told: float) -> float:
+    """Return the weight of whole cells in the mean that stands for a part of a cell, the rest that of parts.
+
+    Tables know parts of average cells only: in one the same workers are the part `told`, in a lighter cell more of it.
+    """
+    if told >= 1.0 or part >= 1.0:
+        return 1.0
+    return max(0.0, (part - told) / (1.0 - told))

@@ -38,7 +38,9 @@ def test_parts_are_exact_where_they_are_told(point):
     assert value[0] * mean_absolute(0.0, variance) == pytest.approx(chance @ np.abs(off), rel=1e-6)
     assert value[1] * t == pytest.approx(chance @ (drawn - y * part) ** 2, rel=1e-6)
     assert value[2] * t == pytest.approx(chance @ (drawn > 0), rel=1e-6)
-    assert value[3] * part**2 * (chance @ (x * y)) == pytest.approx(chance @ ((drawn > 0) & (true > 0)), rel=1e-6)
+    alone = (chance @ (drawn > 0)) * (chance @ (true > 0))
+    assert value[3] * alone == pytest.approx(chance @ ((drawn > 0) & (true > 0)), rel=1e-6)
+    assert tables().value[0, 0, 3] == pytest.approx(chance @ (x * y) * (K / N) ** 2)  # of very small parts
 
 
 def test_unions_of_cells_are_exact_where_they_are_told():
@@ -51,19 +53,37 @@ def test_unions_of_cells_are_exact_where_they_are_told():
     expected = mean_absolute(0.0, chance @ (y - x) ** 2.0)
     assert value[0] * expected == pytest.approx(chance @ np.abs(y - x), rel=1e-6)
     assert value[2] * t == pytest.approx(chance @ (y > 0), rel=1e-6)
-    assert value[3] * (chance @ (x * y)) == pytest.approx(chance @ ((x > 0) & (y > 0)), rel=1e-6)
+    alone = (chance @ (x > 0)) * (chance @ (y > 0))
+    assert value[3] * alone == pytest.approx(chance @ ((x > 0) & (y > 0)), rel=1e-6)
+
+
+@pytest.mark.parametrize(("point", "exact"), [(6, 1e-6), (32, 1e-6), (7, 0.01), (0, 1e-5)])
+def test_whole_cells_of_any_mass_are_exact_where_they_are_told(point, exact):
+    n, k, alpha = 9, 8, 2.0
+    t = max(1e-6, (point / STEPS) ** 2)
+    x, y = (one.ravel() for one in np.meshgrid(np.arange(n + 1), np.arange(n + 1), indexing="ij"))
+    chance = binom.pmf(x, n, t / n) * betabinom.pmf(y, n, x + alpha, n - x + (k - 1) * alpha)
+    value = tables(n, k, alpha).value[0, point, 4:]
+    mean = chance @ (y - x)
+    expected = mean_absolute(mean, chance @ (y - x) ** 2.0 - mean**2)
+    assert value[0] * expected == pytest.approx(chance @ np.abs(y - x), rel=exact)
+    assert value[1] == pytest.approx(chance @ (y > 0), rel=exact)
+    alone = (chance @ (x > 0)) * (chance @ (y > 0))
+    assert value[2] * alone == pytest.approx(chance @ ((x > 0) & (y > 0)), rel=exact)
 
 
 def test_one_cell_holds_all():
-    x, y, chance = joint_counts(5, 1.0, 6.0)
+    x, y, chance = joint_counts(5, 1.0, 1.0, 6.0)
     assert (x.tolist(), y.tolist(), chance.tolist()) == ([5], [5], [[1]])
     point = 16  # one worker of five: spread as 0 or 1, always 1
-    assert tables(5, 1, 3.0).value[0, point, 1] == pytest.approx(0, abs=1e-9)
+    found = tables(5, 1, 3.0).value[0]
+    assert found[point, 1] == pytest.approx(0, abs=1e-9)
+    assert np.isfinite(found).all()
 
 
 def test_counts_of_many_workers_keep_mean_and_variance():
     n, k, alpha = 40_000, 20, 3.0  # more values than are summed over
-    x, y, chance = joint_counts(n, 1 / k, n + k * alpha)
+    x, y, chance = joint_counts(n, 1 / k, alpha, n + k * alpha)
     assert x.size < 500
     assert y.size < 500
     total = n + k * alpha
@@ -79,7 +99,8 @@ def test_equal_destinations_share_a_row_and_reading_goes_along_lines():
     found = cell_tables(np.array([3, 40, 3]), np.array([4, 8, 4]), np.array([0.5, 0.5, 0.5]))
     assert found.case.tolist() == [0, 1, 0]
     assert found.value.shape[0] == 2
+    assert found.cells.tolist() == [4, 8]
     halfway = ((5 + 0.5) / STEPS) ** 2
     assert read(found, 1, place_of(found, halfway), 2) == pytest.approx(found.value[1, 5:7, 2].mean())
-    assert read(found, 1, place_of(found, 0.0), 3) == 1
+    assert read(found, 1, place_of(found, 0.0), 3) == found.value[1, 0, 3]
     assert read(found, 1, place_of(found, 3 * END), 0) == found.value[1, -1, 0]
