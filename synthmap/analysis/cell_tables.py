@@ -42,8 +42,15 @@ class CellTables(NamedTuple):
     value: NDArray[np.float64]
 
 
-def cell_tables(headcount: NDArray[np.int64], cells: NDArray[np.int64], alpha: NDArray[np.float64]) -> CellTables:
+def cell_tables(
+    headcount: NDArray[np.int64],
+    cells: NDArray[np.int64],
+    alpha: NDArray[np.float64],
+    stop: NDArray[np.int64] | None = None,
+) -> CellTables:
     """Return the tables of destinations with n workers in k cells of pseudo-count α, as many synthetic ones drawn.
+
+    Another thread stops it by making `stop`, shape (1,), other than 0; tables that were still to be made are ones.
 
     Notes
     -----
@@ -55,8 +62,9 @@ def cell_tables(headcount: NDArray[np.int64], cells: NDArray[np.int64], alpha: N
     """
     kinds = np.stack([headcount, cells, alpha]).astype(float)
     cases, case = np.unique(kinds, axis=1, return_inverse=True)
-    each = np.ascontiguousarray(cases)
-    return CellTables(case.ravel().astype(np.int64), each[1], _tables(*each))
+    n, k, pseudo = np.ascontiguousarray(cases)
+    value = _tables(n, k, pseudo, np.zeros(1, np.int64) if stop is None else stop)
+    return CellTables(case.ravel().astype(np.int64), k, value)
 
 
 @compiled
@@ -76,11 +84,13 @@ def read(tables: CellTables, case: int, place: tuple[int, float], function: int)
 
 @compiled
 def _tables(
-    headcount: NDArray[np.float64], cells: NDArray[np.float64], alpha: NDArray[np.float64]
+    headcount: NDArray[np.float64], cells: NDArray[np.float64], alpha: NDArray[np.float64], stop: NDArray[np.int64]
 ) -> NDArray[np.float64]:
     """Return the functions of each case; whole cells are worked out at every second point."""
     out = np.ones((headcount.size, _POINTS, 7))
     for case in range(headcount.size):
+        if stop[0]:
+            break
         n, k = int(headcount[case]), int(cells[case])
         total = n + k * alpha[case]
         x, y, chance = joint_counts(n, 1.0 / k, (total - n) / k, total)

@@ -18,6 +18,7 @@ from synthmap.geography.zones import Zones
 from synthmap.kernels.bounded import KEEP_UNITS
 
 MOST_PAIRS = 2_000_000_000  # zones × destinations, which take a minute or two
+MOST_FLOWS = 4 * LARGEST  # kept for the gravity model, units without weight included: some 300 MB
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,7 @@ class ExpectedFlows:
     cpl, length_wasserstein_km : float
         The latter in km.
     gravity : GravityFit or None
-        Fitted to the expected flows of either table.
+        Fitted to the expected flows of either table; None where it is not identified, and above `MOST_FLOWS`.
     """
 
     tv: float
@@ -83,13 +84,13 @@ def expected_flows(
         return None
     units = units_by_level(zones)
     alpha = plan.alpha_numerator / plan.alpha_denominator * setting.segments
-    tables = cell_tables(plan.headcount, plan.cells, alpha)
     public = setting.tree, setting.model, setting.points, setting.destination
     columns = np.stack([plan.cells_asked, plan.groups_asked, plan.cells, plan.finest, plan.headcount], axis=1)
     laid_out = _laid_out(units, zones, plan.destination)
     stop = np.zeros(1, np.int64)
     with ThreadPoolExecutor(2) as pool:  # this thread waits, so that a signal is handled at once: see `flow_errors`
         try:
+            tables = pool.submit(cell_tables, plan.headcount, plan.cells, alpha, stop).result()
             lengths = pool.submit(length_errors, *public, columns, alpha, tables, classes_of(setting.tree), stop)
             flows = pool.submit(flow_errors, *public, columns, alpha, tables, laid_out, stop)
             found, by_length = flows.result(), lengths.result()
@@ -125,15 +126,15 @@ def expected_flows(
 
 
 def _laid_out(units: Mapping[str, NDArray[np.int32]], zones: Zones, destination: NDArray[np.int32]) -> Units:
-    """Return the units as `flow_errors` takes them; fitted is the level at which `gravity` fits its model."""
+    """Return the units as `flow_errors` takes them; fitted is the level of `gravity`, or −1."""
     each = list(units.values())
     first = np.cumsum([0, *(int(unit[-1]) + 1 for unit in each)])
     closes = np.sum([np.diff(unit) != 0 for unit in each], axis=0)
     fitted = -1
     for level in range(1, len(each)) or [0]:
-        origins = (np.bincount(each[level][:-1], zones.weight) > 0).sum()
-        if origins * np.unique(each[level][destination]).size <= LARGEST:
-            fitted = level
+        places = np.unique(each[level][destination]).size
+        if (np.bincount(each[level][:-1], zones.weight) > 0).sum() * places <= LARGEST:
+            fitted = level if (first[level + 1] - first[level]) * places <= MOST_FLOWS else -1
             break
     place = np.unique(each[fitted][destination], return_inverse=True)[1]
     return Units(first.astype(np.int64), closes.astype(np.int64), fitted, place.astype(np.int64))

@@ -104,3 +104,7 @@ def test_equal_destinations_share_a_row_and_reading_goes_along_lines():
     assert read(found, 1, place_of(found, halfway), 2) == pytest.approx(found.value[1, 5:7, 2].mean())
     assert read(found, 1, place_of(found, 0.0), 3) == found.value[1, 0, 3]
     assert read(found, 1, place_of(found, 3 * END), 0) == found.value[1, -1, 0]
+
+
+def test_no_more_tables_are_made_once_it_is_stopped():
+    assert (cell_tables(np.array([9]), np.array([8]), np.array([0.5]), np.ones(1, np.int64)).value == 1).all()

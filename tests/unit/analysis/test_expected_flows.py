@@ -7,6 +7,7 @@ import pyarrow as pa
 import pytest
 from publishedplan import published_plan
 
+from synthmap.analysis import expected_flows as module
 from synthmap.analysis.comparison import measure
 from synthmap.analysis.expected_flows import expected_flows
 from synthmap.analysis.prior_world import Setting, prior_world
@@ -161,6 +162,20 @@ def test_measures_that_say_the_same_do(town, made):
     assert len(found.cpc) == 9
     assert found.cpc["zone/zone"] < found.cpc["tract/zone"] < found.cpc["tract/tract"] < found.cpc["county/county"]
     assert found.gravity.level == "tract"
+
+
+def test_flows_are_kept_for_the_gravity_model_only_if_they_are_few(town, made, monkeypatch):
+    """Those of units without weight are kept, too, which the model's own bound does not count."""
+    weightless = np.where(np.arange(400) % 100 < 90, 0, town.zones.weight)
+    zones = replace(town.zones, levels=(), parents=(), weight=weightless)
+    at, plan = made(make_region(zones), 8)
+    monkeypatch.setattr(module, "LARGEST", 40 * PLACES.size)  # of 401 units 40 have weight
+    monkeypatch.setattr(module, "MOST_FLOWS", 401 * PLACES.size)
+    kept = expected_flows(at, plan, zones)
+    monkeypatch.setattr(module, "MOST_FLOWS", 401 * PLACES.size - 1)
+    left_out = expected_flows(at, plan, zones)
+    assert kept.gravity is not None
+    assert left_out == replace(kept, gravity=None)
 
 
 def test_what_is_not_modelled_is_none(town, made):
