@@ -71,6 +71,7 @@ def test_text_shows_expected_beside_measured(released, command, tmp_path):
     assert found.returncode == 0, found.stderr
     assert found.stdout.startswith("CONFIDENTIAL")
     assert "expected" in found.stdout
+    assert "of noisy counts the common part at the level planned, with an error of the prior" in found.stdout
     assert "workers living in an area are off" in found.stdout
     assert "distance to the power −" in found.stdout
     assert max(map(len, found.stdout.splitlines())) <= 120
