@@ -336,8 +336,10 @@ def evaluate(
     from synthmap.spec import read_spec
 
     spec = read_spec(against)
-    with on_disk(path) as directory, run_directory(spec.run.scratch) as run:
+    with progress_bars() as show, on_disk(path) as directory, run_directory(spec.run.scratch) as run:
+        show("evaluate", 0, 1)
         found, by_destination = evaluate_by_destination(directory, with_tables(public_inputs(spec, run), run))
+        show("evaluate", 1, 1)
     values = found.to_json()
     text = report(found)
     if plots is not None:

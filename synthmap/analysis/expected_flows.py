@@ -17,7 +17,7 @@ from synthmap.analysis.table import ZONE, units_by_level
 from synthmap.geography.zones import Zones
 from synthmap.kernels.bounded import KEEP_UNITS
 
-MOST_PAIRS = 2_000_000_000  # zones × destinations, which take a minute or two
+MOST_PAIRS = 1_000_000_000  # zones × destinations, which take some two minutes
 MOST_FLOWS = 4 * LARGEST  # kept for the gravity model, units without weight included: some 300 MB
 
 
