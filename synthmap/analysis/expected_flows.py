@@ -1,8 +1,9 @@
 """Measures of whole flow tables in closed form, under Dirichlet resampling, if the prior is the truth. Public: no ε."""
 
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +20,10 @@ from synthmap.kernels.bounded import KEEP_UNITS
 
 MOST_PAIRS = 1_000_000_000  # zones × destinations, which take some two minutes
 MOST_FLOWS = 4 * LARGEST  # kept for the gravity model, units without weight included: some 300 MB
+
+
+_LOOK_SECONDS = 0.1
+R = TypeVar("R")
 
 
 @dataclass(frozen=True)
@@ -59,7 +64,7 @@ def expected_flows(
     Parameters
     ----------
     most_pairs : int
-        Largest zones × destinations for which it is worked out; 25,181 × 8,358 take some 15 s.
+        Largest zones × destinations for which it is worked out; 25,181 × 8,358 take some 20 s.
 
     Returns
     -------
@@ -90,10 +95,10 @@ def expected_flows(
     stop = np.zeros(1, np.int64)
     with ThreadPoolExecutor(2) as pool:  # this thread waits, so that a signal is handled at once: see `flow_errors`
         try:
-            tables = pool.submit(cell_tables, plan.headcount, plan.cells, alpha, stop).result()
+            tables = _result(pool.submit(cell_tables, plan.headcount, plan.cells, alpha, stop))
             lengths = pool.submit(length_errors, *public, columns, alpha, tables, classes_of(setting.tree), stop)
             flows = pool.submit(flow_errors, *public, columns, alpha, tables, laid_out, stop)
-            found, by_length = flows.result(), lengths.result()
+            found, by_length = _result(flows), _result(lengths)
         finally:
             stop[0] = 1
     if not found.made:
@@ -123,6 +128,13 @@ def expected_flows(
         length_wasserstein_km=wasserstein,
         gravity=fit,
     )
+
+
+def _result(future: Future[R]) -> R:
+    """Return what a thread works out. The wait is short, again and again: libraries let Ctrl-C not end a long one."""
+    while not wait([future], timeout=_LOOK_SECONDS).done:
+        pass
+    return future.result()
 
 
 def _laid_out(units: Mapping[str, NDArray[np.int32]], zones: Zones, destination: NDArray[np.int32]) -> Units:
