@@ -12,9 +12,7 @@ from distributed.deploy import Cluster
 
 from synthmap.errors import ConfigurationError
 
-FEW_CORES = (
-    4  # up to so many, threads are faster: Python's lock is held a third of the time, processes start for seconds
-)
+FEW_CORES = 4  # on up to so many threads are faster: two held Python's lock in a third of samples, at most
 PATIENCE_SECONDS = 30.0  # for the first worker of a cluster that is already there
 
 _TLS = "DASK_DISTRIBUTED__COMM__TLS__CA_FILE, …TLS__CLIENT__CERT and …TLS__CLIENT__KEY, or Dask's file of settings"
@@ -26,7 +24,7 @@ _LOCAL: dict[str, object] = {
     "distributed.scheduler.worker-ttl": None,
 }  # fmt: skip
 _ENVIRONMENT = "distributed.nanny.pre-spawn-environ"
-_TRIM = "MALLOC_TRIM_THRESHOLD_"  # Dask's 64 KiB make every large array new pages, zeroed anew: a tenth of a run
+_TRIM = "MALLOC_TRIM_THRESHOLD_"  # Dask's 64 KiB make every large array new pages: 8 % of a worker's time
 
 
 @contextmanager

@@ -1,6 +1,7 @@
 """What a release's measures are expected to be, from the release's public files alone: no ε is spent."""
 
 import itertools
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -100,15 +101,15 @@ class Expected(BaseModel):
     spurious_cells: float | None
     missing_cells: float | None
     cpc: dict[str, float]
-    tv: float | None
-    tv_unweighted: float | None
-    tv_by_level: dict[str, float]
-    marginals: dict[str, float]
-    spurious_zones: float | None
-    missing_zones: float | None
-    cpl: float | None
-    length_wasserstein_km: float | None
-    gravity: GravityFit | None
+    tv: float | None = None
+    tv_unweighted: float | None = None
+    tv_by_level: dict[str, float] = {}
+    marginals: dict[str, float] = {}
+    spurious_zones: float | None = None
+    missing_zones: float | None = None
+    cpl: float | None = None
+    length_wasserstein_km: float | None = None
+    gravity: GravityFit | None = None
     by_headcount: list[ExpectedClass]
     by_density: list[ExpectedClass]
     if_prior_were_true: Comparison | None
@@ -139,6 +140,7 @@ def expectation(manifest: Manifest, plan: PublishedPlan, setting: Setting, zones
             spurious, missing = expected_pairs(*model)
     flows = expected_flows(setting, plan, zones)
     planned = {} if plan.resampled else {f"{_planned_level(manifest)}/{ZONE}": weighted_mean(plan.common_part, n)}
+    told: dict[str, Any] = {"cpc": planned} if flows is None else vars(flows)
     return Expected(
         distance_mae_km=_mean(mae, n),
         distance_mae_km_unweighted=_mean(mae, np.ones(n.size)),
@@ -150,16 +152,7 @@ def expectation(manifest: Manifest, plan: PublishedPlan, setting: Setting, zones
         cpc_cells=overlap,
         spurious_cells=spurious,
         missing_cells=missing,
-        cpc=planned if flows is None else flows.cpc,
-        tv=None if flows is None else flows.tv,
-        tv_unweighted=None if flows is None else flows.tv_unweighted,
-        tv_by_level={} if flows is None else flows.tv_by_level,
-        marginals={} if flows is None else flows.marginals,
-        spurious_zones=None if flows is None else flows.spurious,
-        missing_zones=None if flows is None else flows.missing,
-        cpl=None if flows is None else flows.cpl,
-        length_wasserstein_km=None if flows is None else flows.length_wasserstein_km,
-        gravity=None if flows is None else flows.gravity,
+        **told,
         by_headcount=_by(mae, n, n.astype(float), HEADCOUNT_EDGES),
         by_density=_by(mae, n, density, density_edges(density)),
         if_prior_were_true=None if both is None else measure(both, zones)[0],

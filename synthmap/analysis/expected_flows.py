@@ -28,7 +28,7 @@ R = TypeVar("R")
 
 @dataclass(frozen=True)
 class ExpectedFlows:
-    """Expectations of fields of `Comparison` with the same names.
+    """Expectations of fields of `Comparison` with the same names; fields of `Expected`.
 
     Attributes
     ----------
@@ -36,7 +36,7 @@ class ExpectedFlows:
     tv_by_level, cpc : dict of str to float
     marginals : dict of str to float
         Relative error of workers by area of residence, by level: at least 0.
-    spurious, missing : float
+    spurious_zones, missing_zones : float
         Shares of pairs of zones, as of `PairCounts`: expected numbers of pairs, divided.
     cpl, length_wasserstein_km : float
         The latter in km.
@@ -49,8 +49,8 @@ class ExpectedFlows:
     tv_by_level: dict[str, float]
     cpc: dict[str, float]
     marginals: dict[str, float]
-    spurious: float
-    missing: float
+    spurious_zones: float
+    missing_zones: float
     cpl: float
     length_wasserstein_km: float
     gravity: GravityFit | None
@@ -122,8 +122,8 @@ def expected_flows(
         tv_by_level={level: 1.0 - cpc[f"{level}/{ZONE}"] for level in units},
         cpc=cpc,
         marginals={level: float(found.absolute[-1, column] / workers) for column, level in enumerate(units)},
-        spurious=1.0 - both / drawn,
-        missing=1.0 - both / true,
+        spurious_zones=1.0 - both / drawn,
+        missing_zones=1.0 - both / true,
         cpl=cpl,
         length_wasserstein_km=wasserstein,
         gravity=fit,

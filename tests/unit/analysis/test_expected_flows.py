@@ -82,7 +82,7 @@ def compare(town, at, plan):
         values = [one[name] for one in each]
         out[name] = value, np.mean(values), np.std(values) / np.sqrt(SEEDS)
     spurious, missing, error = pair_shares(worlds)
-    return out | {"spurious": (found.spurious, spurious, error), "missing": (found.missing, missing, error)}
+    return out | {"spurious": (found.spurious_zones, spurious, error), "missing": (found.missing_zones, missing, error)}
 
 
 def check(found, usual=OFF):
