@@ -14,6 +14,7 @@ from pipelines.tabulate import Stretch
 from synthmap.confidential.table import merge_duplicates, one_row_a_worker
 from synthmap.geography.arrays import load
 from synthmap.geography.region import Region, open_region
+from synthmap.mechanism.lengths import LengthClasses, LengthSums, length_sums, public_decay
 from synthmap.mechanism.table import Counts
 from synthmap.spec import Spec
 
@@ -45,13 +46,14 @@ def collect(
     partition: Partition,
     tables: Sequence[tuple[Stretch, Path]],
     headcount: NDArray[np.int64],
+    classes: LengthClasses | None,
     region_directory: Path,
     directory: Path,
 ) -> Path:
     """Return the directory to which the confidential counts of a partition were written.
 
     `tables` are the directories of the blocks of all stretches. `headcount` is that of the partition's places. Every
-    pair occurs once afterwards, by the spec's policy.
+    pair occurs once afterwards, by the spec's policy. If lengths are to be measured, their sums by class are there too.
     """
     region = open_region(fetch(region_directory, directory))
     each = [
@@ -65,14 +67,20 @@ def collect(
     order = np.argsort(region.position[destination], kind="stable")  # within a destination origins ascend already
     destination, origin, workers = destination[order], origin[order], workers[order]
     starts = np.append(np.flatnonzero(np.diff(destination, prepend=-1)), destination.size)
+    ranks = region.rank_of_position[partition.first + np.flatnonzero(headcount)].astype(np.int32)
+    headcount = headcount[headcount > 0]
     with results(directory) as here:
         path = attempt(here, "partition")
         path.mkdir()
-        np.save(path / "destination.npy", region.rank_of_position[partition.first + np.flatnonzero(headcount)])
-        np.save(path / "headcount.npy", headcount[headcount > 0])
+        np.save(path / "destination.npy", ranks)
+        np.save(path / "headcount.npy", headcount)
         np.save(path / "first.npy", starts)
         np.save(path / "origin.npy", origin)
         np.save(path / "workers.npy", workers)
+        if classes is not None:
+            counts = Counts(starts, origin, workers)
+            sums = length_sums(region, public_decay(spec), classes, ranks, headcount, counts)
+            np.save(path / "lengths.npy", np.stack(sums))
     return directory / path.name
 
 
@@ -98,9 +106,14 @@ def _stack(rows: Sequence[Rows]) -> Rows:
 
 def read_headcounts(path: Path) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
     """Return the destinations in the directory of a partition, as ranks, and their headcounts. Public."""
-    return load(path / "destination.npy").astype(np.int32), load(path / "headcount.npy")
+    return load(path / "destination.npy"), load(path / "headcount.npy")
 
 
 def read_counts(path: Path) -> Counts:
     """Return the confidential counts in the directory of a partition."""
     return Counts(*(load(path / f"{name}.npy") for name in ("first", "origin", "workers")))
+
+
+def read_sums(path: Path) -> LengthSums:
+    """Return the sums of lengths in the directory of a partition: all but workers confidential."""
+    return LengthSums(*load(path / "lengths.npy"))

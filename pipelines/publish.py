@@ -176,8 +176,9 @@ def promise(spec: Spec) -> statement_of.Loss:
 
 def certified_per_job(spec: Spec, table: TableLoss) -> statement_of.Loss:
     """Return what a release of `spec` costs one job at the dearest destination: measured lengths, if any, and table."""
-    lengths = spec.prior.lengths_epsilon or 0.0
-    return statement_of.Loss(epsilon=round_up(Fraction(table.epsilon) + Fraction(lengths)), delta=table.delta)
+    return statement_of.Loss(
+        epsilon=round_up(Fraction(table.epsilon) + Fraction(spec.lengths_epsilon)), delta=table.delta
+    )
 
 
 def _privacy(told: Told) -> statement_of.Privacy:

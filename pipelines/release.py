@@ -36,6 +36,7 @@ from synthmap.geography.arrays import load
 from synthmap.geography.read import read_zones
 from synthmap.geography.region import Region, make_region, write_region
 from synthmap.mechanism.chosen import candidates, choose, mechanism_of
+from synthmap.mechanism.lengths import length_classes, public_decay
 from synthmap.mechanism.plan import Plan, PlanSettings, settings_of
 from synthmap.mechanism.table import TableLoss
 from synthmap.release.manifest import Loss, Manifest, PlanSummary
@@ -249,17 +250,20 @@ def _prepared(
             raise ConfidentialDataError("the tables must hold at least one worker")
         parts = partitions(headcount, spec.run.partitions or max(4, workers // WORKERS_PER_PARTITION))
         public = directory / _REGION, directory
+        there = region.rank_of_position[np.flatnonzero(headcount)].astype(np.int32), headcount[headcount > 0]
+        classes = lengths = None
+        if before_drawing is not None and spec.lengths_epsilon:
+            classes = length_classes(region, public_decay(spec), *there, spec.lengths_epsilon)
         collected = [
-            client.submit(collect, spec, part, tables, headcount[part.first : part.last], *public, pure=False)
+            client.submit(collect, spec, part, tables, headcount[part.first : part.last], classes, *public, pure=False)
             for part in parts
         ]
-        lengths = None
-        if before_drawing is not None and spec.prior.lengths_epsilon is not None:
+        if before_drawing is not None and classes is not None:
             found = _gather(collected, "collect", progress)  # what is wrong with the tables is found before it is paid
             before_drawing()
-            [lengths] = _gather([client.submit(measure, spec, found, *public, pure=False)], "lengths", progress)
-        ranks = region.rank_of_position[np.flatnonzero(headcount)]
-        fitted, choice = choose(as_fitted(spec, lengths, directory), region, ranks, headcount[headcount > 0], known)
+            measuring = client.submit(measure, spec, classes, found, *public, pure=False)
+            [lengths] = _gather([measuring], "lengths", progress)
+        fitted, choice = choose(as_fitted(spec, lengths, directory), region, *there, known)
         spec = spec.model_copy(update={"plan": fitted.plan})
         tasks = [client.submit(plan_partition, spec, part, lengths, *public, pure=False) for part in collected]
         plans = _gather(tasks, "plan", progress)

@@ -113,10 +113,10 @@ def charge_of(spec: Spec) -> Charge:
     jobs, epsilon, failure = privacy.max_jobs_per_worker, Fraction(privacy.epsilon), Fraction(delta)
     if spec.plan.noise == "gaussian":  # certified for all jobs together: one of them alone may cost more than its share
         parts = [("table, all jobs together", 1, jobs * epsilon, jobs * failure)]
-    elif spec.prior.lengths_epsilon is None:  # jobs at different destinations are losses of their own
+    elif not spec.lengths_epsilon:  # jobs at different destinations are losses of their own
         parts = [("table", jobs, epsilon, failure)]
     else:
-        lengths = Fraction(spec.prior.lengths_epsilon)
+        lengths = Fraction(spec.lengths_epsilon)
         together = ("mean lengths, all jobs together", 1, jobs * lengths, Fraction(0))  # one sum may hold them all
         parts = [together, ("table", jobs, epsilon - lengths, failure)]
     return charge(Kind.RELEASE, parts, adjacency=adjacency, rule=rule.value, max_jobs_per_worker=jobs)

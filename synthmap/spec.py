@@ -19,6 +19,8 @@ from synthmap.remote import anchored
 _OF_ZONES = {"", "count", "geometry", "id", "in", "latitude", "level", "longitude", "out", "prior_share", "weight"}
 _OF_ZONES |= {"out_error", "zone", "zones"}
 _LEAST_EPSILON = 1e-3  # that a part of privacy.epsilon may be
+_STRENGTH, _STRENGTH_FITTED = 5.0, 15.0  # workers that a prior is worth by itself, and with scales that were fitted
+_LENGTHS_SHARE = 50  # measured lengths take one in so many of privacy.epsilon
 _OF_FLOWS = {"destination", "distance_km", "expected_error", "high", "low", "origin"}
 
 
@@ -158,8 +160,8 @@ class PriorSpec(_Section):
 
     Destinations may have decays of their own, by class: how far the public decay expects their workers to live, between
     ``class_edges_km``. Their ``class_scales_km`` come from public figures, such as an earlier release's manifest, and
-    ``class_source`` tells which; or with ``lengths_epsilon`` from the mean commutes of each class, measured with noise:
-    that part of privacy.epsilon buys them.
+    ``class_source`` tells which; or from the mean commutes of each class, measured with noise: ``lengths_epsilon``, a
+    part of privacy.epsilon, buys them (`Spec.lengths_epsilon`); 0: none are measured.
     """
 
     scale_km: float = Field(default=10.0, gt=0, allow_inf_nan=False)
@@ -170,9 +172,9 @@ class PriorSpec(_Section):
         default=None, max_length=1000,
         description="What public figures class_scales_km were fitted to, for people; needed with these.",
     )  # fmt: skip
-    lengths_epsilon: float | None = Field(default=None, ge=_LEAST_EPSILON, le=10, strict=True)
+    lengths_epsilon: Literal["auto"] | Annotated[float, Field(ge=0, le=10, strict=True)] = "auto"
     elsewhere_share: float | None = Field(default=None, ge=0, le=0.9)
-    strength: float = Field(default=5.0, gt=0, allow_inf_nan=False)
+    strength: float | None = Field(default=None, gt=0, allow_inf_nan=False)
     strength_inside: float = Field(default=400.0, gt=0, allow_inf_nan=False)
     release: Path | None = None
     table: PriorTableSpec | None = None
@@ -195,7 +197,9 @@ class PriorSpec(_Section):
             raise ValueError(
                 "class_edges_km must ascend, with one more class_scales_km than these; or neither be given"
             )
-        if scales and self.lengths_epsilon is not None:
+        if isinstance(self.lengths_epsilon, float) and 0 < self.lengths_epsilon < _LEAST_EPSILON:
+            raise ValueError(f"lengths_epsilon ({self.lengths_epsilon:g}) must be 0 or {_LEAST_EPSILON:g} or more")
+        if scales and self.lengths_epsilon not in ("auto", 0):
             raise ValueError("class_scales_km and lengths_epsilon exclude each other")
         told = (self.class_source or "").strip()
         if scales and not told:
@@ -258,13 +262,13 @@ class Spec(_Section):
             )
         if not (noisy or self.privacy.rule is Rule.PURE or "delta" in self.privacy.model_fields_set):
             raise ValueError('privacy.delta must be given unless privacy.rule is "pure" or plan.mechanism "histogram"')
-        lengths = self.prior.lengths_epsilon
-        if lengths is not None and self.privacy.epsilon - lengths < _LEAST_EPSILON:  # found before it is paid
+        lengths = self.lengths_epsilon
+        if lengths and self.privacy.epsilon - lengths < _LEAST_EPSILON:  # found before it is paid
             raise ValueError(
                 f"prior.lengths_epsilon ({lengths:g}) must leave {_LEAST_EPSILON:g} or more of privacy.epsilon to the "
                 "table"
             )
-        if lengths is not None and gaussian:
+        if lengths and gaussian:
             raise ValueError('prior.lengths_epsilon must be left out where plan.noise is "gaussian"')
         names = self.segment_columns
         if len(set(names)) < len(names):
@@ -280,6 +284,29 @@ class Spec(_Section):
         if isinstance(self.segments, str):
             return tuple(f"{self.segments}0{i}" for i in (1, 2, 3))
         return tuple(self.segments or ())
+
+    @property
+    def lengths_epsilon(self) -> float:
+        """ε of one job that measuring mean commutes takes; 0 if none are measured.
+
+        By itself a fiftieth of the whole, unless public figures tell how far people commute, or noise is certified for
+        all jobs together.
+        """
+        if self.prior.lengths_epsilon != "auto":
+            return self.prior.lengths_epsilon
+        share = self.privacy.epsilon / _LENGTHS_SHARE
+        told = self.prior.public or self.prior.class_scales_km or self.plan.noise == "gaussian"
+        return 0.0 if told or share < _LEAST_EPSILON else share
+
+    @property
+    def strength(self) -> float:
+        """How many workers the prior is believed to be worth at a destination.
+
+        By itself as large as errors of averages were seen to be in three published tables by the prior alone, with a
+        decay that is fitted by class and with one that is not.
+        """
+        usual = _STRENGTH_FITTED if self.prior.class_scales_km else _STRENGTH
+        return usual if self.prior.strength is None else self.prior.strength
 
     @property
     def elsewhere_share(self) -> float:

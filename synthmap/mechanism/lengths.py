@@ -7,7 +7,8 @@ mean that was measured. A worker is of one destination, so of one class: all cla
 
 from dataclasses import dataclass
 from functools import partial
-from math import exp, log, sqrt
+from math import exp, inf, log, sqrt
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,17 +20,21 @@ from synthmap.geography.prior import NO_TABLE, PriorModel, PriorTable, class_at,
 from synthmap.geography.region import Region
 from synthmap.kernels.lengths import PARTS, lengths_of, noise_of_sums
 from synthmap.kernels.stream import Stream, draw_all
+from synthmap.mechanism.table import Counts
 from synthmap.privacy.lengths import least_lengths_units
 from synthmap.spec import Spec
 
 MOST_CLASSES = 8
 _CAP = 5.0  # times the public mean length: longer commutes count as this long, so that noise stays small
-_SAMPLE = 1_000  # destinations whose public lengths set the edges of classes, taken by headcount
+_SAMPLE = 1_000  # destinations whose rough public lengths set the edges of classes, taken by headcount
+_FEW = 200  # places whose public lengths tell how long commutes are
 _EACH = 64  # destinations of a class that its scale is fitted on
 _PRECISION = 0.025  # largest noise of a class's mean, as a share of it, with which there is more than one class
 _TRUST = 0.25  # how far public means are from true ones, as a share of them, where nothing was measured
 _FARTHEST_SCALE = 50.0  # times the public scale, or part of it, that a fitted one may be
-_HALVINGS = 12  # of the range of a scale's logarithm: to a fifth of a percent
+_CLOSE = 0.002  # a fitted mean is off by at most this share of it
+_STEPS = 12  # at most, towards a fitted scale: halvings of the range of its logarithm leave a fifth of a percent
+_STEEPNESS = 0.5  # about how much longer commutes become with the scale, both as logarithms
 _EXACT = 10.0  # ε of noise so small that a public table has as many classes as there can be
 _ANYWHERE_KM = 40_000.0  # no two places are as far apart
 _STREAM = 2**64 - 1  # the last number of a stream; no destination has it
@@ -37,7 +42,7 @@ _STREAM = 2**64 - 1  # the last number of a stream; no destination has it
 
 @dataclass(frozen=True)
 class LengthClasses:
-    """Classes of destinations and what is expected of them; arrays of one entry a class but for edges. Public.
+    """Classes of destinations and what is expected of them. Public.
 
     Attributes
     ----------
@@ -45,22 +50,35 @@ class LengthClasses:
         Longer commutes count as this long.
     units : int
         Noise of each sum, in 1/2^32.
-    edges_km : ndarray of float64
+    edges_km : ndarray of float64, shape (classes − 1,)
         See `PriorModel`.
-    workers : ndarray of int64
-        Public headcounts.
-    public_km : ndarray of float64
+    public_km : ndarray of float64, shape (classes,)
         Mean length, cut off at the cap, by the public decay.
-    sample : list of ndarray of int64
-        Rows of destinations, each as often as is in proportion to its headcount.
+    sample : list of ndarray of int32
+        For each class, ranks of destinations of it, each as often as is in proportion to its headcount.
     """
 
     cap_km: float
     units: int
     edges_km: NDArray[np.float64]
-    workers: NDArray[np.int64]
     public_km: NDArray[np.float64]
-    sample: list[NDArray[np.int64]]
+    sample: list[NDArray[np.int32]]
+
+
+class LengthSums(NamedTuple):
+    """Sums over the destinations of each class, shape (classes,); they add up over partitions.
+
+    Attributes
+    ----------
+    workers : ndarray of int64
+        Public headcounts.
+    lengths, elsewhere : ndarray of int64
+        See `synthmap.kernels.lengths.lengths_of`. Confidential.
+    """
+
+    workers: NDArray[np.int64]
+    lengths: NDArray[np.int64]
+    elsewhere: NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -97,27 +115,13 @@ class MeasuredLengths:
 
 def public_decay(spec: Spec) -> PriorModel:
     """Return the decay that `spec` names for all destinations alike, without a public table."""
-    return PriorModel(spec.prior.scale_km, spec.prior.power, spec.elsewhere_share, 0.0, spec.prior.strength, NO_TABLE)
-
-
-def length_cap_km(region: Region, model: PriorModel) -> float:
-    """Return where lengths are cut off. From zones, weights and the public decay alone."""
-    cumulative = region.tree.cumulative
-    steps = (np.arange(_SAMPLE) + 0.5) * (float(cumulative[-1]) / _SAMPLE)
-    homes = np.searchsorted(cumulative[1:], steps, side="right").astype(np.int32)
-    public = _capped_km(region.tree, model, region.points(homes), _ANYWHERE_KM)
-    return max(1.0, _CAP * float(public.mean()))
+    return PriorModel(spec.prior.scale_km, spec.prior.power, spec.elsewhere_share, 0.0, spec.strength, NO_TABLE)
 
 
 def length_classes(
-    region: Region,
-    model: PriorModel,
-    destination: NDArray[np.int32],
-    headcount: NDArray[np.int64],
-    epsilon: float,
-    cap_km: float,
-) -> tuple[LengthClasses, NDArray[np.int64]]:
-    """Return classes of about equally many workers, and the class of each destination. From public data alone.
+    region: Region, model: PriorModel, destination: NDArray[np.int32], headcount: NDArray[np.int64], epsilon: float
+) -> LengthClasses:
+    """Return classes of about equally many workers. From public data alone.
 
     There are so many that the noise of none is more than a fortieth of its mean, one at least and eight at most.
 
@@ -131,8 +135,6 @@ def length_classes(
         Public.
     epsilon : float
         Natural-log ε of one job.
-    cap_km : float
-        See `length_cap_km`.
 
     Raises
     ------
@@ -140,28 +142,61 @@ def length_classes(
         If ε is out of range.
     """
     units = least_lengths_units(epsilon, PARTS)
-    points = region.points(destination)
-    taken = _by_headcount(np.arange(destination.size), headcount, _SAMPLE)
-    typical = float(_capped_km(region.tree, model, points[taken], cap_km).mean())
+    cap_km = length_cap_km(region, model)
+    taken = _evenly(destination, headcount, _SAMPLE)
+    rough = _rough_km(region.tree, model, region.points(taken))
+    typical = float(_capped_km(region.tree, model, region.points(_evenly(taken, None, _FEW)), cap_km).mean())
     sharp = _PRECISION * typical * float(headcount.sum()) / _noise_km(units, cap_km)
     classes = int(min(MOST_CLASSES, max(1.0, sharp)))
-    rough = np.sort(_rough_km(region.tree, model, points[taken]))
-    edges = np.unique(rough[np.arange(1, classes) * rough.size // classes])
-    edges = edges[edges > rough[0]]
-    of = _classes(region.tree, model._replace(edges_km=edges), points)
-    workers = np.bincount(of, headcount, edges.size + 1).astype(np.int64)
-    sample = [_by_headcount(np.flatnonzero(of == one), headcount, _EACH) for one in range(edges.size + 1)]
-    means = [float(_capped_km(region.tree, model, points[rows], cap_km).mean()) for rows in sample]
-    return LengthClasses(cap_km, units, edges, workers, np.array(means), sample), of
+    ascending = np.sort(rough)
+    edges = np.unique(ascending[np.arange(1, classes) * rough.size // classes])
+    edges = edges[edges > ascending[0]]
+    of = np.searchsorted(edges, rough, side="right")
+    sample = [_evenly(taken[of == one], None, _EACH) for one in range(edges.size + 1)]
+    means = [float(_capped_km(region.tree, model, region.points(ranks), cap_km).mean()) for ranks in sample]
+    return LengthClasses(cap_km, units, edges, np.array(means), sample)
 
 
-def noisy_sums(
+def length_cap_km(region: Region, model: PriorModel) -> float:
+    """Return where lengths are cut off. From zones, weights and the public decay alone."""
+    cumulative = region.tree.cumulative
+    steps = (np.arange(_FEW) + 0.5) * (float(cumulative[-1]) / _FEW)
+    homes = np.searchsorted(cumulative[1:], steps, side="right").astype(np.int32)
+    public = _capped_km(region.tree, model, region.points(homes), _ANYWHERE_KM)
+    return max(1.0, _CAP * float(public.mean()))
+
+
+def length_sums(
+    region: Region,
+    model: PriorModel,
     classes: LengthClasses,
-    of: NDArray[np.int64],
-    lengths: NDArray[np.int64],
-    elsewhere: NDArray[np.int64],
-    stream: Stream,
-) -> NDArray[np.int64]:
+    destination: NDArray[np.int32],
+    headcount: NDArray[np.int64],
+    counts: Counts,
+) -> LengthSums:
+    """Return what the workers of some destinations add to each class.
+
+    Parameters
+    ----------
+    model : PriorModel
+        The public decay, without a table.
+    destination : ndarray of int32, shape (D,)
+        Ranks.
+    headcount : ndarray of int64, shape (D,)
+        Public.
+    counts : Counts
+        Of these destinations. Confidential.
+    """
+    of = _classes(region.tree, model._replace(edges_km=classes.edges_km), region.points(destination))
+    places = region.tree.level_centre[finest_level(region.tree)]
+    found = lengths_of(places, destination, counts.first_row, counts.origin, counts.workers, classes.cap_km)
+    sums = LengthSums(*np.zeros((3, classes.public_km.size), np.int64))
+    for total, each in zip(sums, (headcount, *found), strict=True):
+        np.add.at(total, of, each)
+    return sums
+
+
+def noisy_sums(classes: LengthClasses, sums: LengthSums, stream: Stream) -> NDArray[np.int64]:
     """Return the sum of lengths of each class, in thousandths of the cap, with noise.
 
     **Guarantee** (adjacency: one worker of one destination has another origin): ε-DP of all sums together, by
@@ -171,37 +206,31 @@ def noisy_sums(
     ----------
     classes : LengthClasses
         Public.
-    of : ndarray of int64, shape (D,)
-        Class of each destination. Public.
-    lengths, elsewhere : ndarray of int64, shape (D,)
-        See `synthmap.kernels.lengths.lengths_of`. Confidential.
+    sums : LengthSums
+        Of all destinations. Confidential.
     stream : Stream
         `secure_stream()` for a release.
     """
-    sums = _sums(classes, of, lengths, elsewhere)
-    noise = np.empty(sums.size, np.int64)
-    numbers = np.array([_STREAM - one for one in range(sums.size)], np.uint64)
-    budget = np.full(sums.size, 2 * PARTS)
+    exact = _sums(classes, sums)
+    noise = np.empty(exact.size, np.int64)
+    numbers = np.array([_STREAM - one for one in range(exact.size)], np.uint64)
+    budget = np.full(exact.size, 2 * PARTS)
 
     draw_all(stream, numbers, budget, partial(noise_of_sums, classes.units), noise)
-    return sums + noise
+    return exact + noise
 
 
-def _sums(
-    classes: LengthClasses, of: NDArray[np.int64], lengths: NDArray[np.int64], elsewhere: NDArray[np.int64]
-) -> NDArray[np.int64]:
+def _sums(classes: LengthClasses, sums: LengthSums) -> NDArray[np.int64]:
     """Return the sum of lengths of each class, as secret as they are."""
     typical = np.minimum(PARTS, np.floor(classes.public_km / classes.cap_km * PARTS + 0.5)).astype(np.int64)
-    sums = np.zeros(classes.workers.size, np.int64)
-    np.add.at(sums, of, lengths + elsewhere * typical[of])
-    return sums
+    return np.asarray(sums.lengths + sums.elsewhere * typical)
 
 
 def fit_decay(
     region: Region,
     model: PriorModel,
-    destination: NDArray[np.int32],
     classes: LengthClasses,
+    workers: NDArray[np.int64],
     noisy: NDArray[np.int64],
     epsilon: float,
 ) -> MeasuredLengths:
@@ -209,25 +238,32 @@ def fit_decay(
 
     A mean is weighed against the public one, by its noise and by how far public means usually are from true ones, so
     that few workers move little.
+
+    Parameters
+    ----------
+    model : PriorModel
+        The public decay, without a table.
+    workers, noisy : ndarray of int64, shape (classes,)
+        Public headcounts, and what `noisy_sums` returned.
+    epsilon : float
+        Natural-log ε of one job that the sums cost.
     """
-    measured = noisy / PARTS * classes.cap_km / classes.workers
+    measured = noisy / PARTS * classes.cap_km / workers
     away = model.elsewhere_share  # they count as the public mean
     inside = (measured - away * classes.public_km) / (1.0 - away)
-    noise = _noise_km(classes.units, classes.cap_km) / classes.workers / (1.0 - away)
+    noise = _noise_km(classes.units, classes.cap_km) / workers / (1.0 - away)
     trust = (_TRUST * classes.public_km) ** 2 / ((_TRUST * classes.public_km) ** 2 + noise**2)
     mean = np.clip(classes.public_km + trust * (inside - classes.public_km), 0.0, classes.cap_km)
-    points = region.points(destination)
-
     scales = [
-        _scale_km(region.tree, model, points[rows], classes.cap_km, one)
-        for rows, one in zip(classes.sample, mean.tolist(), strict=True)
+        _scale_km(region.tree, model, region.points(ranks), classes.cap_km, one)
+        for ranks, one in zip(classes.sample, mean.tolist(), strict=True)
     ]
     return MeasuredLengths(
         epsilon=epsilon,
         cap_km=classes.cap_km,
         units=classes.units,
         edges_km=classes.edges_km.tolist(),
-        workers=classes.workers.tolist(),
+        workers=workers.tolist(),
         noisy=noisy.tolist(),
         mean_km=mean.tolist(),
         scales_km=scales,
@@ -245,28 +281,41 @@ def fit_to_table(region: Region, spec: Spec, table: PriorTable) -> MeasuredLengt
     decay = public_decay(spec)
     starts = table.first
     destination = np.flatnonzero(np.diff(starts)).astype(np.int32)
+    counts = Counts(np.append(starts[destination], starts[-1]), table.origin, table.workers[:, None])
     headcount = np.add.reduceat(table.workers, starts[destination])
-    cap = length_cap_km(region, decay)
-    classes, of = length_classes(region, decay, destination, headcount, _EXACT, cap)
-    places, first_row = region.tree.level_centre[finest_level(region.tree)], np.append(starts[destination], starts[-1])
-    lengths, elsewhere = lengths_of(places, destination, first_row, table.origin, table.workers[:, None], cap)
-    return fit_decay(region, decay, destination, classes, _sums(classes, of, lengths, elsewhere), _EXACT)
+    classes = length_classes(region, decay, destination, headcount, _EXACT)
+    sums = length_sums(region, decay, classes, destination, headcount, counts)
+    return fit_decay(region, decay, classes, sums.workers, _sums(classes, sums), _EXACT)
 
 
 def with_decay(spec: Spec, measured: MeasuredLengths) -> Spec:
-    """Return `spec` with the decay by class that was fitted."""
-    update = {"class_edges_km": measured.edges_km, "class_scales_km": measured.scales_km}
-    return spec.model_copy(update={"prior": spec.prior.model_copy(update=update)})
+    """Return `spec` with the decay by class that was fitted, and what of its ε that took."""
+    fitted = {"class_edges_km": measured.edges_km, "class_scales_km": measured.scales_km}
+    prior = spec.prior.model_copy(update={**fitted, "lengths_epsilon": measured.epsilon})
+    return spec.model_copy(update={"prior": prior})
 
 
 def _scale_km(tree: ZoneTree, model: PriorModel, points: NDArray[np.float64], cap: float, mean: float) -> float:
-    """Return the scale at which the priors seen from some points have a mean length, or the end of the range."""
+    """Return about the scale at which the priors seen from some points have a mean length, or the end of the range.
+
+    By secants, or by halving the range where one leads out of it.
+    """
     low, high = log(model.scale_km / _FARTHEST_SCALE), log(model.scale_km * _FARTHEST_SCALE)
-    for _ in range(_HALVINGS):
-        middle = (low + high) / 2
-        shorter = _capped_km(tree, model._replace(scale_km=exp(middle)), points, cap).mean() < mean
-        low, high = (middle, high) if shorter else (low, middle)
-    return exp((low + high) / 2)
+    at, slope = log(model.scale_km), _STEEPNESS
+    last: tuple[float, float] | None = None
+    for _ in range(_STEPS):
+        found = float(_capped_km(tree, model._replace(scale_km=exp(at)), points, cap).mean())
+        if abs(found - mean) <= _CLOSE * mean:
+            break
+        low, high = (at, high) if found < mean else (low, at)
+        step = inf
+        if found > 0.0 < mean:
+            off = log(found / mean)
+            if last is not None and off != last[1]:
+                slope = (off - last[1]) / (at - last[0])
+            last, step = (at, off), off / slope
+        at = at - step if low < at - step < high else (low + high) / 2
+    return exp(at)
 
 
 def _noise_km(units: int, cap: float) -> float:
@@ -275,11 +324,11 @@ def _noise_km(units: int, cap: float) -> float:
     return sqrt(2.0 * ratio) / (1.0 - ratio) / PARTS * cap
 
 
-def _by_headcount(rows: NDArray[np.int64], headcount: NDArray[np.int64], number: int) -> NDArray[np.int64]:
-    """Return `number` of `rows`, at even steps of their workers: large ones several times."""
-    reached = np.cumsum(headcount[rows])
+def _evenly(ranks: NDArray[np.int32], headcount: NDArray[np.int64] | None, number: int) -> NDArray[np.int32]:
+    """Return `number` of `ranks` at even steps; of their workers, so that large ones occur several times, if given."""
+    reached = np.cumsum(np.ones(ranks.size) if headcount is None else headcount)
     steps = (np.arange(number) + 0.5) * (float(reached[-1]) / number)
-    return np.asarray(rows[np.searchsorted(reached, steps, side="right")])
+    return np.asarray(ranks[np.searchsorted(reached, steps, side="right")])
 
 
 @compiled

@@ -190,7 +190,7 @@ def settings_of(spec: Spec, region: Region) -> PlanSettings:
         scale_km=spec.prior.scale_km,
         power=spec.prior.power,
         elsewhere_share=spec.elsewhere_share,
-        strength=spec.prior.strength,
+        strength=spec.strength,
         mixing=spec.prior.mixing if spec.prior.public else 0.0,
         either=coarsening == "auto",
         mechanism=spec.plan.mechanism,
@@ -205,8 +205,8 @@ def settings_of(spec: Spec, region: Region) -> PlanSettings:
 
 def table_epsilon(spec: Spec) -> float:
     """Return the ε of one job that is left for the table, rounded down, after that of measured lengths."""
-    whole, lengths = spec.privacy.epsilon, spec.prior.lengths_epsilon
-    return whole if lengths is None else -round_up(Fraction(lengths) - Fraction(whole))
+    whole, lengths = spec.privacy.epsilon, spec.lengths_epsilon
+    return -round_up(Fraction(lengths) - Fraction(whole)) if lengths else whole
 
 
 def _refuse_one_cell(spec: Spec, region: Region, finest: int) -> None:

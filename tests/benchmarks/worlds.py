@@ -102,9 +102,8 @@ class World:
         ``epsilon`` and ``delta`` go to [privacy]; `lengths` is the share of ε that measured lengths take.
         """
         privacy = {name: plan.pop(name) for name in ("epsilon", "delta") if name in plan}
-        prior = self.spec.prior
-        if lengths:
-            prior = prior.model_copy(update={"lengths_epsilon": lengths * privacy["epsilon"]})
+        share = lengths * privacy["epsilon"] if lengths else 0.0
+        prior = self.spec.prior.model_copy(update={"lengths_epsilon": share})
         changed = {
             "prior": prior,
             "run": self.spec.run.model_copy(update={"seed": seed}),

@@ -134,6 +134,7 @@ def warm(spec_path: Path) -> None:
 
     import numpy as np
 
+    from pipelines.lengths import measure
     from pipelines.partition import Partition, collect
     from pipelines.planning import plan_partition
     from pipelines.synthesize import draw
@@ -142,6 +143,7 @@ def warm(spec_path: Path) -> None:
     from synthmap.geography.read import read_zones
     from synthmap.geography.region import make_region, write_region
     from synthmap.geography.zones import Zones
+    from synthmap.mechanism.lengths import length_classes, public_decay
     from synthmap.release.statement_files import _templates
     from synthmap.spec import read_spec
 
@@ -155,8 +157,11 @@ def warm(spec_path: Path) -> None:
         whole = Stretch(0, 0, 1)
         table = tabulate(spec, whole, place, place)
         headcount = np.load(table / HEADCOUNT)
-        part = collect(spec, Partition(0, headcount.size), [(whole, table)], headcount, place, place)
-        draw(spec, part, plan_partition(spec, part, None, place, place), None, place, place)
+        there = region.rank_of_position[np.flatnonzero(headcount)].astype(np.int32), headcount[headcount > 0]
+        classes = length_classes(region, public_decay(spec), *there, 1.0)
+        part = collect(spec, Partition(0, headcount.size), [(whole, table)], headcount, classes, place, place)
+        lengths = measure(spec, classes, [part], place, place)
+        draw(spec, part, plan_partition(spec, part, lengths, place, place), lengths, place, place)
     threads = {(one / "comm").read_text() for one in Path("/proc/self/task").iterdir()}
     assert not any(name.startswith("polars-0") for name in threads), f"a fork of this process would hang: {threads}"
 

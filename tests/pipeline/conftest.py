@@ -72,6 +72,7 @@ def region_values(region) -> Callable[[Path], dict[str, Any]]:
             }
         ],
         "privacy": {"epsilon": 4.0, "delta": 1e-6},
+        "prior": {"lengths_epsilon": 0},  # tests of measured lengths ask for them
         "run": {"scratch": str(directory / "scratch")},
     }
 

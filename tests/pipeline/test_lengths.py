@@ -115,7 +115,25 @@ def test_a_plan_measures_and_spends_nothing(lengths_spec, calls):
     assert calls == []
     assert planned.settings.scales_km == ()
     assert planned.settings.epsilon == table_epsilon(spec) < 4.0
+    assert planned.settings.strength == 5
     assert planned.promise.epsilon == 4.0
+
+
+@pytest.mark.parametrize("choice", [{}, HISTOGRAM, {"mechanism": "auto"}], ids=["resampled", "noisy", "auto"])
+def test_by_itself_a_fiftieth_is_measured_out_of_the_whole(region_spec, write_spec, tmp_path, choice):
+    del region_spec["prior"]
+    spec = read_spec(write_spec(tmp_path / "spec.toml", {**region_spec, "plan": choice}))
+    found = release(spec, scheduler="threads")
+    verify(found.path)
+    recertify(found.path)
+    privacy = found.manifest.privacy
+    dearest = pl.read_parquet(found.path / "plan.parquet")["epsilon"].max()
+    assert privacy.steps.lengths_epsilon == found.manifest.prior.lengths.epsilon == 4 / 50
+    assert dearest > 3.9
+    assert (
+        Fraction(dearest) + Fraction(4 / 50) <= Fraction(privacy.certified_per_job.epsilon) <= 4 == privacy.dp.epsilon
+    )
+    assert sum(Fraction(part.epsilon) * part.times for part in charge_of(spec).parts) == 4
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
@@ -131,6 +149,7 @@ def test_a_manifest_tells_all_that_was_paid(lengths_spec, choice, jobs):
     assert Fraction(table) + Fraction(LENGTHS) <= Fraction(privacy.certified_per_job.epsilon) <= 4
     assert len(prior.class_scales_km) == len(prior.class_edges_km) + 1 == len(prior.lengths.noisy_sums)
     assert sum(prior.lengths.workers) == 3000
+    assert prior.strength == 15
     told = json.dumps(read_statement(found.path).model_dump(mode="json"), ensure_ascii=False)
     assert "That took ε = 0.3 of" in told
     assert "beliefs, lengths" in told

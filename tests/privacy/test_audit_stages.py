@@ -81,7 +81,7 @@ class Stages:
         blocks = tabulate(self.spec, WHOLE, self.public, self.directory)
         headcount = np.load(blocks / HEADCOUNT)
         (whole,) = partitions(headcount, 1)
-        return collect(self.spec, whole, [(WHOLE, blocks)], headcount, self.public, self.directory)
+        return collect(self.spec, whole, [(WHOLE, blocks)], headcount, None, self.public, self.directory)
 
     def planned(self, partition):
         """Write the public plan of a partition; return its file."""

@@ -17,7 +17,7 @@ from synthmap.audit.choices import Choices, rebuilt
 from synthmap.audit.exact import _over_cells, laws
 from synthmap.audit.pairs import excess, failure, ratio_at
 from synthmap.audit.worlds import SETTINGS, World, four_zones, two_zones
-from synthmap.geography.prior import NO_TABLE, finest_level
+from synthmap.geography.prior import NO_TABLE
 from synthmap.kernels import lengths as kernel
 from synthmap.kernels import noise
 from synthmap.mechanism import lengths
@@ -37,7 +37,7 @@ def without_noise(stream, numbers, budget, draw, out):
 
 
 _noise_km = rebuilt(lengths._noise_km, PARTS=PARTS)
-lengths_of = rebuilt(kernel.lengths_of, PARTS=PARTS)
+length_sums = rebuilt(lengths.length_sums, lengths_of=rebuilt(kernel.lengths_of, PARTS=PARTS))
 true_sums = rebuilt(lengths.noisy_sums, PARTS=PARTS, _sums=rebuilt(lengths._sums, PARTS=PARTS), draw_all=without_noise)
 length_classes = rebuilt(lengths.length_classes, PARTS=PARTS, _noise_km=_noise_km, _PRECISION=1e9)
 fit_decay = rebuilt(lengths.fit_decay, PARTS=PARTS, _noise_km=_noise_km, _TRUST=1e9)
@@ -71,28 +71,25 @@ class Joint:
         self.measured, self.tables = measured, list(world.tables())
         region, model = world.region, model_of(settings, NO_TABLE)
         places, headcount = np.array(world.places, np.int32), np.array(world.headcount, np.int64)
-        cap_km = lengths.length_cap_km(region, model)
-        classes, of = length_classes(region, model, places, headcount, measured.lengths_epsilon, cap_km)
-        centres = region.tree.level_centre[finest_level(region.tree)]
+        classes = length_classes(region, model, places, headcount, measured.lengths_epsilon)
 
         def sums(table):
-            counts = world.counts(table, 1)
-            known = lengths_of(centres, places, counts.first_row, counts.origin, counts.workers, cap_km)
-            return tuple(true_sums(classes, of, *known, None).tolist())
+            return length_sums(region, model, classes, places, headcount, world.counts(table, 1))
 
-        self.sums = {table: sums(table) for table in self.tables}
+        self.sums = {table: tuple(true_sums(classes, sums(table), None).tolist()) for table in self.tables}
+        workers = sums(self.tables[0]).workers
         units = classes.units
         if measured.understated > 1:  # the noise for a sensitivity that is smaller by this factor
             units = lengths.least_lengths_units(measured.lengths_epsilon, PARTS // measured.understated)
         self.units, self.q = units, Fraction(units, UNITS - units)
         self.low = min(map(min, self.sums.values())) - 1
         self.high = max(map(max, self.sums.values())) + 1
-        self.low = min(self.low, -2 * PARTS * int(classes.workers.max()))
-        self.high = max(self.high, 2 * PARTS * int(classes.workers.max()))
-        self.fit = lambda noisy: fit_decay(region, model, places, classes, np.array(noisy), measured.lengths_epsilon)
+        self.low = min(self.low, -2 * PARTS * int(workers.max()))
+        self.high = max(self.high, 2 * PARTS * int(workers.max()))
+        self.fit = lambda noisy: fit_decay(region, model, classes, workers, np.array(noisy), measured.lengths_epsilon)
         self.stated, self.fine, self.coarse, self.plans = {}, {}, {}, set()
         found = {}
-        for noisy in product(range(self.low, self.high + 1), repeat=classes.workers.size):
+        for noisy in product(range(self.low, self.high + 1), repeat=workers.size):
             planned = as_planned(settings, measured, self.fit(noisy))
             if planned not in found:
                 found[planned] = self.given(replace(world, settings=planned))

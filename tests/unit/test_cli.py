@@ -221,10 +221,13 @@ def test_plan_prints_the_promise_by_class(synthmap, spec):
 
 
 def test_plan_tells_that_lengths_are_measured_by_a_release_only(synthmap, spec):
+    usual = spec.read_text()
+    assert json.loads(synthmap("plan", spec, "--scheduler=threads", "--json")[1])["lengths_epsilon"] == 4 / 50
+    spec.write_text(usual + "\n[prior]\nlengths_epsilon = 0\n")
     _, without, _ = synthmap("plan", spec, "--scheduler=threads")
     assert "measure" not in without
-    assert json.loads(synthmap("plan", spec, "--scheduler=threads", "--json")[1])["lengths_epsilon"] is None
-    spec.write_text(spec.read_text() + "\n[prior]\nlengths_epsilon = 0.5\n")
+    assert json.loads(synthmap("plan", spec, "--scheduler=threads", "--json")[1])["lengths_epsilon"] == 0
+    spec.write_text(usual + "\n[prior]\nlengths_epsilon = 0.5\n")
     code, out, _ = synthmap("plan", spec, "--scheduler=threads")
     assert code == 0
     assert out.startswith("ε = 4, δ = 1e-06 for 500 workers at 20 destinations\n")

@@ -5,42 +5,18 @@ from pathlib import Path
 
 import pytest
 from pydantic import ValidationError
+from specs import LEAST, reader
 
 from synthmap.errors import ConfigurationError
 from synthmap.mechanism.chosen import candidates, promised
 from synthmap.privacy.rule import Rule
 from synthmap.spec import Spec, example_spec, read_spec
 
-LEAST = """\
-name = "x"
-[zones]
-path = "zones.csv"
-vintage = "v"
-[[tables]]
-path = "od.csv"
-vintage = "v"
-[privacy]
-epsilon = 1.0
-delta = 1e-6
-"""
 WEIGHTS = '[zones.weights]\npath = "weights.csv"\nid = "id"\ncolumn = "n"\nvintage = "v"\n'
 LONG = 'format = "long"\norigin = "o"\ndestination = "d"\n'
 
 
-@pytest.fixture
-def read(tmp_path):
-    """Read a spec with these lines instead of some of the least one's, or after it."""
-
-    def make(*more, **changes):
-        text = LEAST
-        for old, new in changes.items():
-            line = next(line for line in LEAST.splitlines() if line.startswith(f"{old} ="))
-            text = text.replace(line, new)
-        path = tmp_path / "spec.toml"
-        path.write_text(text + "\n".join(more), encoding="utf-8")
-        return read_spec(path)
-
-    return make
+read = pytest.fixture(reader)
 
 
 def test_defaults(read):
@@ -373,20 +349,3 @@ def test_an_odd_spec_is_refused(path):
 def test_a_spec_cannot_be_changed(read):
     with pytest.raises(ValidationError, match="frozen"):
         read().name = "y"
-
-
-SCALES = "[prior]\nclass_edges_km = [9.0]\nclass_scales_km = [6.0, 12.0]\n"
-
-
-def test_scales_come_with_what_they_were_fitted_to(read):
-    assert read(f'{SCALES}class_source = "CTPP 2016"').prior.class_source == "CTPP 2016"
-    for nothing in ("", 'class_source = ""', 'class_source = " "'):
-        with pytest.raises(ConfigurationError, match=r'class_source \(""\) must tell what public figures') as caught:
-            read(SCALES + nothing)
-        assert "\n" not in str(caught.value)
-
-
-@pytest.mark.parametrize("more", ["", "lengths_epsilon = 0.1"])
-def test_a_source_of_no_scales_is_refused(read, more):
-    with pytest.raises(ConfigurationError, match=r'class_source \("CTPP 2016"\) must be left out'):
-        read(f'[prior]\nclass_source = "CTPP 2016"\n{more}')

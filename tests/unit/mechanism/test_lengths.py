@@ -13,13 +13,14 @@ from plansettings import plan_settings
 
 from synthmap.errors import PrivacyParameterError
 from synthmap.geography.canonical import canonical
-from synthmap.geography.prior import NO_TABLE, PriorModel, finest_level, prior_from, rank_at
+from synthmap.geography.prior import NO_TABLE, PriorModel, class_at, prior_from, rank_at
 from synthmap.geography.region import make_region
-from synthmap.kernels.lengths import PARTS, lengths_of
+from synthmap.kernels.lengths import PARTS
 from synthmap.kernels.stream import seeded_stream
 from synthmap.mechanism.chosen import plan_destinations
-from synthmap.mechanism.lengths import MOST_CLASSES, fit_decay, length_cap_km, length_classes, noisy_sums
+from synthmap.mechanism.lengths import MOST_CLASSES, _capped_km, fit_decay, length_classes, length_sums, noisy_sums
 from synthmap.mechanism.plan import table_epsilon
+from synthmap.mechanism.table import Counts
 from synthmap.spec import PriorSpec, PrivacySpec, Spec, TableSpec, ZonesSpec
 
 PUBLIC = PriorModel(4.0, 2.0, 0.1, 0.0, 5.0, NO_TABLE)
@@ -31,44 +32,63 @@ def places(town):
 
 
 def classes_of(town, places, headcount, epsilon=0.1):
-    cap_km = length_cap_km(town, PUBLIC)
-    return length_classes(town, PUBLIC, places, np.asarray(headcount, np.int64), epsilon, cap_km)
+    """Return the classes, which destination is of which, and the public headcount of each."""
+    headcount = np.asarray(headcount, np.int64)
+    classes = length_classes(town, PUBLIC, places, headcount, epsilon)
+    model = PUBLIC._replace(edges_km=classes.edges_km)
+    of = np.array([class_at(town.tree, model, point) for point in town.points(places)])
+    return classes, of, np.bincount(of, headcount, classes.public_km.size).astype(np.int64)
 
 
 def told(classes):
-    return [np.asarray(getattr(classes, field.name)).tolist() for field in fields(classes)]
+    values = (getattr(classes, field.name) for field in fields(classes))
+    return [
+        [one.tolist() for one in value] if isinstance(value, list) else np.asarray(value).tolist() for value in values
+    ]
 
 
 @pytest.mark.parametrize("largest", [1, 30, 3000])
 def test_classes_hold_about_equally_many_workers(town, places, largest):
     rng = np.random.default_rng(largest)
     headcount = rng.integers(1, largest + 1, places.size) * 1000
-    classes, of = classes_of(town, places, headcount)
-    assert classes.workers.size == MOST_CLASSES == classes.edges_km.size + 1 == len(classes.sample)
+    classes, of, workers = classes_of(town, places, headcount)
+    assert classes.public_km.size == MOST_CLASSES == classes.edges_km.size + 1 == len(classes.sample)
     assert of.max() == MOST_CLASSES - 1
-    assert classes.workers.tolist() == [headcount[of == one].sum() for one in range(MOST_CLASSES)]
     even = headcount.sum() / MOST_CLASSES
-    assert np.abs(classes.workers - even).max() <= headcount.max() + 0.02 * headcount.sum()
+    assert np.abs(workers - even).max() <= headcount.max() + 0.02 * headcount.sum()
     assert (np.diff(classes.edges_km) > 0).all()
-    assert all((of[rows] == one).all() for one, rows in enumerate(classes.sample))
+    assert all((of[np.searchsorted(places, ranks)] == one).all() for one, ranks in enumerate(classes.sample))
+
+
+def test_sums_of_parts_add_up_to_those_of_the_whole(tables):
+    """Who of a class works where does not matter, nor how destinations are split; workers are the public ones."""
+    zones = len(tables.town.zones)
+    origins = np.random.default_rng(1).integers(0, zones + 1, (tables.places.size, 20))
+    whole = tables.exact(origins)
+    parts = [tables.exact(origins[part], part) for part in (slice(0, 37), slice(37, 38), slice(38, None))]
+    for name in ("workers", "lengths", "elsewhere"):
+        assert sum(getattr(part, name) for part in parts).tolist() == getattr(whole, name).tolist()
+    assert whole.workers.tolist() == tables.workers.tolist()
+    assert whole.elsewhere.sum() == (origins == zones).sum() > 0
+    assert (whole.lengths > 0).all()
 
 
 @pytest.mark.parametrize(
     ("epsilon", "each"), [(1e-3, 1), (0.01, 100), (0.02, 1000), (0.1, 10), (1.0, 10**5), (10.0, 10**6)]
 )
 def test_there_are_never_more_than_eight_and_as_many_as_noise_allows(town, places, epsilon, each):
-    classes, of = classes_of(town, places, np.full(places.size, each), epsilon)
-    assert 1 <= classes.workers.size <= MOST_CLASSES
-    assert set(of) == set(range(classes.workers.size))
-    if classes.workers.size > 1:
-        deviation = math.sqrt(2) / epsilon * classes.cap_km / classes.workers
-        assert (deviation / np.average(classes.public_km, weights=classes.workers) < 1.3 / 40).all()
+    classes, of, workers = classes_of(town, places, np.full(places.size, each), epsilon)
+    assert 1 <= workers.size <= MOST_CLASSES
+    assert set(of) == set(range(workers.size))
+    if workers.size > 1:
+        deviation = math.sqrt(2) / epsilon * classes.cap_km / workers
+        assert (deviation / np.average(classes.public_km, weights=workers) < 1.3 / 40).all()
 
 
 @pytest.mark.parametrize(("size", "each"), [(1, 1), (1, 10**6), (2, 1), (100, 1)])
 def test_few_workers_or_one_destination_are_one_class(town, places, size, each):
-    classes, of = classes_of(town, places[:size], np.full(size, each))
-    assert classes.workers.tolist() == [size * each]
+    classes, of, _ = classes_of(town, places[:size], np.full(size, each))
+    assert classes.public_km.size == 1
     assert classes.edges_km.size == 0
     assert not of.any()
 
@@ -88,21 +108,20 @@ def test_a_region_in_which_nobody_can_travel_is_no_fault(weights, noisy):
         vintage="made-up",
     )
     region, place = make_region(zones), np.zeros(1, np.int32)
-    classes, of = classes_of(region, place, [7])
+    classes, of, workers = classes_of(region, place, [7])
     assert of.tolist() == [0]
-    (scale,) = fit_decay(region, PUBLIC, place, classes, np.array([noisy]), 0.1).scales_km
+    (scale,) = fit_decay(region, PUBLIC, classes, workers, np.array([noisy]), 0.1).scales_km
     assert 0 < scale < math.inf
 
 
 def test_classes_depend_on_headcounts_and_nothing_else(town, places):
     """Nothing of a table is given; nor does it matter in what other order or pieces things were computed before."""
     headcount = np.arange(1000, 1000 + places.size)
-    one, of = classes_of(town, places, headcount)
+    one, of, _ = classes_of(town, places, headcount)
     classes_of(town, places[::-1], headcount)
-    again, of_again = classes_of(town, places.copy(), headcount.copy())
+    again, of_again, _ = classes_of(town, places.copy(), headcount.copy())
     assert of.tolist() == of_again.tolist()
-    assert [told(one)[i] for i in range(5)] == [told(again)[i] for i in range(5)]
-    assert [rows.tolist() for rows in one.sample] == [rows.tolist() for rows in again.sample]
+    assert told(one) == told(again)
 
 
 @pytest.mark.parametrize("epsilon", [0.0, 1e-7, math.nan, 701.0])
@@ -117,17 +136,20 @@ class Town:
     def __init__(self, town, places):
         self.town, self.places = town, places
         self.headcount = np.full(places.size, 20)
-        self.classes, self.of = classes_of(town, places, self.headcount, 2.0)
-        assert self.classes.workers.size > 3
+        self.classes, self.of, self.workers = classes_of(town, places, self.headcount, 2.0)
+        assert self.workers.size > 3
+
+    def exact(self, origins, part=slice(None)):
+        """Return the sums of some destinations' table."""
+        first = np.arange(len(origins) + 1) * origins.shape[1]
+        flat = np.sort(origins, axis=1).astype(np.int32).ravel()
+        counts = Counts(first, flat, np.ones((origins.size, 1), np.int64))
+        headcount = np.full(len(origins), origins.shape[1])
+        return length_sums(self.town, PUBLIC, self.classes, self.places[part], headcount, counts)
 
     def sums(self, origins, classes=None, seed=1):
         """Return noisy sums of a table, drawn with the same stream each time."""
-        first = np.arange(self.places.size + 1) * origins.shape[1]
-        workers = np.ones((origins.size, 1), np.int64)
-        centres = self.town.tree.level_centre[finest_level(self.town.tree)]
-        flat = np.sort(origins, axis=1).astype(np.int32).ravel()
-        lengths, elsewhere = lengths_of(centres, self.places, first, flat, workers, self.classes.cap_km)
-        return noisy_sums(classes or self.classes, self.of, lengths, elsewhere, seeded_stream(seed))
+        return noisy_sums(classes or self.classes, self.exact(origins), seeded_stream(seed))
 
 
 @pytest.fixture(scope="module")
@@ -165,11 +187,11 @@ def test_a_move_can_take_the_whole_sensitivity(tables):
 
 def test_whoever_lives_elsewhere_never_counts_more_than_the_cap(tables):
     """Whatever the public mean is."""
-    far = replace(tables.classes, public_km=np.full(tables.classes.workers.size, 7 * tables.classes.cap_km))
+    far = replace(tables.classes, public_km=np.full(tables.workers.size, 7 * tables.classes.cap_km))
     origins = np.repeat(tables.places[:, None], 20, axis=1)
     moved = np.full_like(origins, len(tables.town.zones))
     change = tables.sums(moved, far) - tables.sums(origins, far)
-    assert change.tolist() == (PARTS * tables.classes.workers).tolist()
+    assert change.tolist() == (PARTS * tables.workers).tolist()
 
 
 def test_j_jobs_of_a_person_in_one_class_change_its_sum_by_at_most_j_times_as_much(tables):
@@ -198,24 +220,45 @@ def test_the_scale_that_made_the_truth_is_found_again(tables, town, places, scal
     """From sums without noise of many workers; the public scale is another."""
     each = 400
     origins = drawn_from(town, PUBLIC._replace(scale_km=scale), places, each, 5)
-    classes, of = classes_of(town, places, np.full(places.size, each), 2.0)
+    classes, of, workers = classes_of(town, places, np.full(places.size, each), 2.0)
     many = Town.__new__(Town)
     many.town, many.places, many.classes, many.of = town, places, classes, of
-    found = fit_decay(town, PUBLIC, places, classes, many.sums(origins), 2.0)
-    assert found.scales_km == pytest.approx([scale] * classes.workers.size, rel=0.25)
-    assert np.average(found.scales_km, weights=classes.workers) == pytest.approx(scale, rel=0.08)
+    found = fit_decay(town, PUBLIC, classes, workers, many.sums(origins), 2.0)
+    assert found.scales_km == pytest.approx([scale] * workers.size, rel=0.25)
+    assert np.average(found.scales_km, weights=workers) == pytest.approx(scale, rel=0.08)
+
+
+@pytest.mark.parametrize("factor", [0.3, 0.7, 1.0, 1.5, 2.5])
+def test_the_fitted_prior_has_the_mean_it_is_fitted_to(tables, factor):
+    """Within a percent, for each class, unless the mean is longer than any scale makes it."""
+    classes, workers = tables.classes, tables.workers * 10**6
+    noisy = (factor * classes.public_km / classes.cap_km * PARTS * workers).astype(np.int64)
+    model = PUBLIC._replace(elsewhere_share=0.0)
+    found = fit_decay(tables.town, model, classes, workers, noisy, 2.0)
+    assert found.mean_km == pytest.approx(factor * classes.public_km, rel=1e-3)
+    made = np.array(
+        [
+            _capped_km(
+                tables.town.tree, model._replace(scale_km=scale), tables.town.points(ranks), classes.cap_km
+            ).mean()
+            for scale, ranks in zip(found.scales_km, classes.sample, strict=True)
+        ]
+    )
+    longest = np.array(found.scales_km) > 49 * PUBLIC.scale_km
+    assert not longest.all()
+    assert made[~longest] == pytest.approx(np.array(found.mean_km)[~longest], rel=0.003)
 
 
 @pytest.mark.parametrize("factor", [0.2, 3.0])
 def test_few_workers_move_little(town, places, factor):
     """Where the noise is many times the mean, the decay stays public."""
-    classes, _ = classes_of(town, places[:3], [1, 1, 1], 0.1)
+    classes, _, workers = classes_of(town, places[:3], [1, 1, 1], 0.1)
     noisy = np.array([int(factor * classes.public_km[0] / classes.cap_km * PARTS * 3)])
-    (scale,) = fit_decay(town, PUBLIC, places[:3], classes, noisy, 0.1).scales_km
+    (scale,) = fit_decay(town, PUBLIC, classes, workers, noisy, 0.1).scales_km
     assert scale == pytest.approx(PUBLIC.scale_km, rel=0.02)
-    many, _ = classes_of(town, places[:3], [10**5] * 3, 0.1)
-    noisy = (factor * many.public_km / many.cap_km * PARTS * many.workers).astype(np.int64)
-    assert abs(math.log(fit_decay(town, PUBLIC, places[:3], many, noisy, 0.1).scales_km[0] / PUBLIC.scale_km)) > 0.4
+    many, _, workers = classes_of(town, places[:3], [10**5] * 3, 0.1)
+    noisy = (factor * many.public_km / many.cap_km * PARTS * workers).astype(np.int64)
+    assert abs(math.log(fit_decay(town, PUBLIC, many, workers, noisy, 0.1).scales_km[0] / PUBLIC.scale_km)) > 0.4
 
 
 @pytest.mark.parametrize("noisy", [-(2**62), -(10**9), -1, 0, 10**9, 2**62 + 10**12])
@@ -223,9 +266,9 @@ def test_few_workers_move_little(town, places, factor):
 @pytest.mark.parametrize("mechanism", ["dirichlet", "histogram"])
 def test_whatever_was_measured_a_plan_can_be_made(tables, noisy, away, mechanism):
     """A release that failed for how the noise fell would tell something, and would have been paid for."""
-    sums = np.full(tables.classes.workers.size, noisy)
+    sums = np.full(tables.workers.size, noisy)
     model = PUBLIC._replace(elsewhere_share=away)
-    found = fit_decay(tables.town, model, tables.places, tables.classes, sums, 2.0)
+    found = fit_decay(tables.town, model, tables.classes, tables.workers, sums, 2.0)
     assert all(0 < one < math.inf for one in found.scales_km)
     assert all(PUBLIC.scale_km / 51 < one < PUBLIC.scale_km * 51 for one in found.scales_km)
     assert all(0 <= one <= tables.classes.cap_km for one in found.mean_km)
@@ -260,7 +303,7 @@ def test_lengths_and_table_never_take_more_than_the_whole(epsilon, lengths):
 
 
 def test_without_lengths_the_table_has_the_whole():
-    assert table_epsilon(spec_of(0.1 + 0.2, None)) == 0.1 + 0.2
+    assert table_epsilon(spec_of(0.1 + 0.2, 0)) == 0.1 + 0.2
 
 
 @pytest.mark.parametrize(
