@@ -99,9 +99,12 @@ def catalog(database) -> Iterator[Any]:
     found.close()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def chrome() -> Iterator[Any]:
-    """A browser, where the map is built and there is one."""
+    """A browser, where the map is built and there is one.
+
+    Of one module: while it is there, Playwright's event loop runs, and no test of this process may run another.
+    """
     from synthmap.service.web_page import built_page
 
     if built_page() is None:
