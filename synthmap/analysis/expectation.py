@@ -1,6 +1,7 @@
 """What a release's measures are expected to be, from the release's public files alone: no ε is spent."""
 
 import itertools
+import math
 from typing import Any
 
 import numpy as np
@@ -30,14 +31,27 @@ from synthmap.release.manifest import Manifest
 
 
 class ExpectedClass(BaseModel):
-    """The expected absolute error of average commutes, worker-weighted, of a class in [low, high)."""
+    """Expected errors of average commutes of the destinations whose value lies in [low, high).
+
+    Attributes
+    ----------
+    destinations, workers : int
+        All that the plan has there.
+    mae_km, mae_km_unweighted, bias_km, bias_km_unweighted, rmse_km : float or None
+        As ``distance_…`` of `Expected`, of this class; what is None at one destination is None of its class.
+    """
 
     model_config = ConfigDict(frozen=True)
 
     low: float
     high: float | None
     destinations: int
+    workers: int
     mae_km: float | None
+    mae_km_unweighted: float | None
+    bias_km: float | None
+    bias_km_unweighted: float | None
+    rmse_km: float | None
 
 
 class Expected(BaseModel):
@@ -46,11 +60,13 @@ class Expected(BaseModel):
     Attributes
     ----------
     distance_mae_km, distance_mae_km_unweighted : float or None
-        ``sqrt(2/π)`` times the plan's predicted error of each destination's average commute, averaged with the
-        weights of the measure; None where the plan predicts none.
+        `expected_mae_km` of the plan's predicted error of each destination's average commute and its signed error,
+        if known, averaged with the weights of the measure; None where the plan predicts none.
     distance_bias_km, distance_bias_km_unweighted : float or None
         Signed error of average commutes, if the prior were the truth (`expected_bias_km`); None where noise is added
         to counts or empty cells are dropped.
+    distance_rmse_km : float or None
+        Root of the worker-weighted mean square of the plan's predicted errors.
     length_wasserstein_by_destination_km : float or None
         `expected_wasserstein_km`, under the assumptions of ``distance_mae_km``; None likewise, and of cells by
         distance, whose uniform noise moves all lengths of a destination one way.
@@ -94,6 +110,7 @@ class Expected(BaseModel):
     distance_mae_km_unweighted: float | None
     distance_bias_km: float | None
     distance_bias_km_unweighted: float | None
+    distance_rmse_km: float | None
     length_wasserstein_by_destination_km: float | None
     distance_sampling_sd_km: float | None
     prior_share: float
@@ -121,7 +138,7 @@ def expectation(manifest: Manifest, plan: PublishedPlan, setting: Setting, zones
     """Return the expectations of a release with this plan."""
     n, mass = plan.headcount, plan.mass(setting.segments)
     alike = bool(((plan.finest < 0) | (plan.cells == 1)).all())  # cells of equal prior mass
-    mae, variances = expected_mae_km(plan.predicted_km), prior_variances_km2(setting)
+    variances = prior_variances_km2(setting)
     wasserstein = expected_wasserstein_km(plan.predicted_km, variances, prior_cdf_width_km(setting))
     density = jobs_per_km2(plan.destination, n, zones)
     world = prior_world(setting, plan)
@@ -140,12 +157,9 @@ def expectation(manifest: Manifest, plan: PublishedPlan, setting: Setting, zones
             spurious, missing = expected_pairs(*model)
     flows = expected_flows(setting, plan, zones)
     planned = {} if plan.resampled else {f"{_planned_level(manifest)}/{ZONE}": weighted_mean(plan.common_part, n)}
-    told: dict[str, Any] = {"cpc": planned} if flows is None else vars(flows)
+    told: dict[str, Any] = {f"distance_{name}": value for name, value in _errors(plan.predicted_km, bias, n).items()}
+    told |= {"cpc": planned} if flows is None else vars(flows)
     return Expected(
-        distance_mae_km=_mean(mae, n),
-        distance_mae_km_unweighted=_mean(mae, np.ones(n.size)),
-        distance_bias_km=_mean(bias, n),
-        distance_bias_km_unweighted=_mean(bias, np.ones(n.size)),
         length_wasserstein_by_destination_km=_mean(wasserstein, n) if alike or not plan.resampled else None,
         distance_sampling_sd_km=sampling,
         prior_share=float(weighted_mean(plan.prior_share, n)),
@@ -153,8 +167,8 @@ def expectation(manifest: Manifest, plan: PublishedPlan, setting: Setting, zones
         spurious_cells=spurious,
         missing_cells=missing,
         **told,
-        by_headcount=_by(mae, n, n.astype(float), HEADCOUNT_EDGES),
-        by_density=_by(mae, n, density, density_edges(density)),
+        by_headcount=_by(plan, bias, n.astype(float), HEADCOUNT_EDGES),
+        by_density=_by(plan, bias, density, density_edges(density)),
         if_prior_were_true=None if both is None else measure(both, zones)[0],
         cpc_cells_if_prior_were_true=None if cells is None else common_part(cells),
         pairs_cells_if_prior_were_true=None if cells is None else count_pairs(cells),
@@ -176,19 +190,36 @@ def _mean(values: NDArray[np.float64], weights: NDArray[np.int64] | NDArray[np.f
     return None if np.isnan(values).any() else weighted_mean(values, weights)
 
 
+def _errors(
+    rmse: NDArray[np.float64], bias: NDArray[np.float64], headcount: NDArray[np.int64]
+) -> dict[str, float | None]:
+    """Return figures of `LengthError` by name, km."""
+    mae, once = expected_mae_km(rmse, np.nan_to_num(bias)), np.ones(headcount.size)
+    square = _mean(rmse**2, headcount)
+    return {
+        "mae_km": _mean(mae, headcount),
+        "mae_km_unweighted": _mean(mae, once),
+        "bias_km": _mean(bias, headcount),
+        "bias_km_unweighted": _mean(bias, once),
+        "rmse_km": None if square is None else math.sqrt(square),
+    }
+
+
 def _by(
-    mae: NDArray[np.float64], headcount: NDArray[np.int64], value: NDArray[np.float64], edges: tuple[float, ...]
+    plan: PublishedPlan, bias: NDArray[np.float64], value: NDArray[np.float64], edges: tuple[float, ...]
 ) -> list[ExpectedClass]:
     out = []
     for low, high in itertools.pairwise(edges):
         inside = (value >= low) & (value < high)
         if inside.any():
+            headcount = plan.headcount[inside]
             out.append(
                 ExpectedClass(
                     low=low,
                     high=high if np.isfinite(high) else None,
-                    destinations=int(inside.sum()),
-                    mae_km=_mean(mae[inside], headcount[inside]),
+                    destinations=headcount.size,
+                    workers=int(headcount.sum()),
+                    **_errors(plan.predicted_km[inside], bias[inside], headcount),
                 )
             )
     return out

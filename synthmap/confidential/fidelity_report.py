@@ -9,6 +9,7 @@ from synthmap.analysis.table import ZONE
 from synthmap.confidential.fidelity import Fidelity
 
 _ROW = "{:<50} {:>10} {:>10} {:>12}"
+_CLASS = "{:>18} {:>12} {:>11} {:>8}" + 2 * "  {:>9} {:>9} {:>10}"
 _MOST_LEVELS = 6
 _NONE = "–"  # what is not known
 
@@ -36,6 +37,13 @@ def report(found: Fidelity) -> str:
             expected.distance_bias_km,
             world,
             "distance_bias_km",
+        ),
+        _km(
+            "average commute, signed error, by destination",
+            found.distance_bias_km_unweighted,
+            expected.distance_bias_km_unweighted,
+            world,
+            "distance_bias_km_unweighted",
         ),
         _km(
             "commute lengths, Wasserstein, whole table",
@@ -104,8 +112,8 @@ def report(found: Fidelity) -> str:
         "prior true: the same plan run on origins made up from the public prior, so noise and drawing alone. What is",
         "not in km is a share.",
         f"{_NONE} under expected: there is no closed form; the figure to compare with is that under prior true.",
-        "by worker: weighted by workers; by destination: each destination once. By true average commute, short ones",
-        "look overstated and long ones understated in any noisy table.",
+        "by worker: weighted by workers, as in classes; by destination: each destination once, of classes in the JSON.",
+        "By true average commute, short ones look overstated and long ones understated in any noisy table.",
     ]
     return "\n".join(lines)
 
@@ -195,23 +203,28 @@ def _classes(
     expected: Sequence[ExpectedClass],
     world: Sequence[LengthClass],
 ) -> list[str]:
-    """Return lines of errors by class, beside those that are expected of the same class."""
-    closed = {(one.low, one.high): one.mae_km for one in expected}
-    made = {(one.low, one.high): one.error.mae_km for one in world}
+    """Return lines of errors by class, worker-weighted, beside those that are expected of the same class."""
+    closed = {(one.low, one.high): (one.mae_km, one.bias_km) for one in expected}
+    made = {(one.low, one.high): (one.error.mae_km, one.error.bias_km) for one in world}
+    three = ("measured", "expected", "prior true")
     lines = [
-        f"by {name}",
-        f"{unit:>20} {'destinations':>12} {'workers':>11} {'true km':>8} {'error km':>9} {'signed':>7} "
-        f"{'expected':>9} {'prior true':>11}",
+        f"{'by ' + name:<52}{'absolute error, km':>32}{'signed error, km':>32}",
+        _CLASS.format(unit, "destinations", "workers", "true km", *three, *three),
     ]
     for part in parts:
         high = "" if part.high is None else f"{part.high:,.4g}" if part.high < 1000 else f"{part.high:,.0f}"
         low = f"{part.low:,.4g}" if part.low < 1000 else f"{part.low:,.0f}"
         label = f"{low} up" if part.high is None else f"{low} to <{high}"
         error = part.error
-        known = (of.get((part.low, part.high)) for of in (closed, made))
-        told = [_NONE if one is None else f"{one:.2f}" for one in known]
+        (closed_mae, closed_bias), (mae, bias) = (of.get((part.low, part.high), (None, None)) for of in (closed, made))
         lines.append(
-            f"{label:>20} {error.destinations:>12,} {error.workers:>11,} {error.true_km:>8.1f} {error.mae_km:>9.2f} "
-            f"{error.bias_km:>+7.2f} {told[0]:>9} {told[1]:>11}"
+            _CLASS.format(
+                label,
+                f"{error.destinations:,}",
+                f"{error.workers:,}",
+                f"{error.true_km:.1f}",
+                *(_NONE if one is None else f"{one:.2f}" for one in (error.mae_km, closed_mae, mae)),
+                *(_NONE if one is None else f"{one:+.2f}" for one in (error.bias_km, closed_bias, bias)),
+            )
         )
     return lines

@@ -84,6 +84,9 @@ def test_text_shows_expected_beside_measured(released, command, tmp_path):
     assert re.search(r"\n    expected −\d\.\d\d, −\d\.\d\d; prior true −", found.stdout)
     told = [line.split() for line in found.stdout.splitlines() if line.startswith(("pairs", "workers liv", "total"))]
     assert len(told) == 5
+    by_class = re.findall(r"\n +[\d.,e+]+ (?:up|to <\S+) .*", found.stdout.split("by true")[0])
+    assert len(by_class) > 5
+    assert all(re.search(r"(?: +\d+\.\d\d){3}(?: +[+-]\d+\.\d\d){3}$", line) for line in by_class)  # none is a dash
     assert all("–" not in row for row in told)
 
 

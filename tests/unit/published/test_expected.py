@@ -22,6 +22,14 @@ def test_absolute_error_of_a_normal_error():
     assert expected_mae_km(np.array([3.0]))[0] == pytest.approx(np.abs(draws).mean(), rel=0.01)
 
 
+@pytest.mark.parametrize(("mean", "sd"), [(0.0, 2.0), (3.0, 2.0), (-3.0, 1.0), (0.5, 0.0), (-9.0, 0.1)])
+def test_absolute_error_of_a_normal_error_with_a_mean(mean, sd):
+    errors = mean + sd * np.random.default_rng(1).standard_normal(200_000)
+    rmse = np.array([np.hypot(mean, sd)])
+    assert expected_mae_km(rmse, np.array([mean]))[0] == pytest.approx(np.abs(errors).mean(), rel=0.01)
+    assert expected_mae_km(rmse, np.array([2.0 * rmse[0]])) == pytest.approx(rmse)  # no more than all of it
+
+
 def test_prior_share():
     found = expected_prior_share(np.array([10, 10]), np.array([30.0, 1.0]), np.array([4, 1]))
     assert found.tolist() == [0.75, 1]
