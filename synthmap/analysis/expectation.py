@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict
 
 from synthmap.analysis.classes import density_edges, jobs_per_km2
 from synthmap.analysis.comparison import Comparison, measure
-from synthmap.analysis.expected_flows import expected_flows
+from synthmap.analysis.expected_flows import ExpectedPairs, expected_flows
 from synthmap.analysis.gravity import GravityFit
 from synthmap.analysis.measures import PairCounts, common_part, count_pairs, weighted_mean
 from synthmap.analysis.prior_distances import expected_bias_km, prior_cdf_width_km
@@ -87,7 +87,7 @@ class Expected(BaseModel):
     tv, tv_unweighted : float or None
     tv_by_level : dict of str to float
     marginals : dict of str to float
-    spurious_zones, missing_zones : float or None
+    pairs : dict of str to ExpectedPairs
     cpl : float or None
     length_wasserstein_km : float or None
     gravity : GravityFit or None
@@ -122,8 +122,7 @@ class Expected(BaseModel):
     tv_unweighted: float | None = None
     tv_by_level: dict[str, float] = {}
     marginals: dict[str, float] = {}
-    spurious_zones: float | None = None
-    missing_zones: float | None = None
+    pairs: dict[str, ExpectedPairs] = {}
     cpl: float | None = None
     length_wasserstein_km: float | None = None
     gravity: GravityFit | None = None

@@ -27,6 +27,17 @@ R = TypeVar("R")
 
 
 @dataclass(frozen=True)
+class ExpectedPairs:
+    """Fields of `PairCounts` with the same names: expected numbers, and these divided."""
+
+    reference: float
+    other: float
+    common: float
+    missing_share: float
+    spurious_share: float
+
+
+@dataclass(frozen=True)
 class ExpectedFlows:
     """Expectations of fields of `Comparison` with the same names; fields of `Expected`.
 
@@ -36,8 +47,8 @@ class ExpectedFlows:
     tv_by_level, cpc : dict of str to float
     marginals : dict of str to float
         Relative error of workers by area of residence, by level: at least 0.
-    spurious_zones, missing_zones : float
-        Shares of pairs of zones, as of `PairCounts`: expected numbers of pairs, divided.
+    pairs : dict of str to ExpectedPairs
+        By ``level/level``.
     cpl, length_wasserstein_km : float
         The latter in km.
     gravity : GravityFit or None
@@ -49,8 +60,7 @@ class ExpectedFlows:
     tv_by_level: dict[str, float]
     cpc: dict[str, float]
     marginals: dict[str, float]
-    spurious_zones: float
-    missing_zones: float
+    pairs: dict[str, ExpectedPairs]
     cpl: float
     length_wasserstein_km: float
     gravity: GravityFit | None
@@ -110,7 +120,6 @@ def expected_flows(
         for row, destination in enumerate(units)
         for column, origin in enumerate(units)
     }
-    true, drawn, both = found.pairs.tolist()
     fit = None
     if laid_out.fitted >= 0:
         level = list(units)[laid_out.fitted]
@@ -122,12 +131,15 @@ def expected_flows(
         tv_by_level={level: 1.0 - cpc[f"{level}/{ZONE}"] for level in units},
         cpc=cpc,
         marginals={level: float(found.absolute[-1, column] / workers) for column, level in enumerate(units)},
-        spurious_zones=1.0 - both / drawn,
-        missing_zones=1.0 - both / true,
+        pairs={f"{level}/{level}": _pairs(*row) for level, row in zip(units, found.pairs.tolist(), strict=True)},
         cpl=cpl,
         length_wasserstein_km=wasserstein,
         gravity=fit,
     )
+
+
+def _pairs(true: float, drawn: float, both: float) -> ExpectedPairs:
+    return ExpectedPairs(true, drawn, both, max(0.0, 1.0 - both / true), max(0.0, 1.0 - both / drawn))
 
 
 def _result(future: Future[R]) -> R:

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from synthmap.analysis.absolute import mean_absolute
 from synthmap.analysis.cell_tables import END, CellTables, place_of, read
-from synthmap.analysis.prior_cells import Domain, between, domain_at, inside, some
+from synthmap.analysis.prior_cells import Domain, between, domain_at, inside, nobody, some
 from synthmap.compiled import compiled
 from synthmap.geography.hierarchy import ZoneTree
 from synthmap.geography.prior import PriorModel
@@ -45,8 +45,8 @@ class FlowErrors(NamedTuple):
         ``Σ E|D|`` by level of destinations, the last all of them together, and of origins.
     variation : float
         Sum over destinations of ``Σ E|D|/(2n)`` over zones.
-    pairs : ndarray of float64, shape (3,)
-        Expected pairs of zones with workers in the true table, in the synthetic one, and in both.
+    pairs : ndarray of float64, shape (levels, 3)
+        Expected pairs of units of one level with workers in the true table, in the synthetic one, and in both.
     flows : ndarray of float64, shape (2, units with destinations, units)
         Expected true workers by unit of destination and of origin at the fitted level, and the mean of D.
     """
@@ -85,9 +85,10 @@ def flow_errors(
     levels = units.first.size - 1
     slots, zones = units.first[levels], units.closes.size
     size = units.first[units.fitted + 1] - units.first[units.fitted] if units.fitted >= 0 else 0
-    absolute, pairs, variation = np.zeros((levels + 1, levels)), np.zeros(3), 0.0
+    absolute, pairs, variation = np.zeros((levels + 1, levels)), np.zeros((levels, 3)), 0.0
     flows = np.zeros((2, units.place.max() + 1, size))
     sums = np.zeros((levels, slots, 5))  # of the unit that each level of destinations above zones is at, see `_add`
+    none = np.ones((slots, 3))  # of units above zones, of the unit of destinations that its level is at, see `_none`
     for d in range(len(points)):
         n = plan[d, 4]
         here = domain_at(tree, model, points[d], destination[d], plan[d, 3], (plan[d, 0], plan[d, 1]), n, alpha[d])
@@ -95,7 +96,7 @@ def flow_errors(
             return FlowErrors(False, absolute, variation, pairs, flows)
         start = absolute[0, 0]
         row = flows[:, units.place[d]] if units.fitted == 0 else np.empty((2, 0))
-        _one(sums[0], absolute[0], pairs, row, here, n, alpha[d], tables, tables.case[d], units)
+        _one(sums[0], absolute[0], pairs[0], none, row, here, n, alpha[d], tables, tables.case[d], units)
         variation += (absolute[0, 0] - start) / (2.0 * n)
         done = 1  # levels of which a unit of destinations ends before the next destination
         for rank in range(destination[d], destination[d + 1] if d + 1 < len(points) else zones):
@@ -106,6 +107,7 @@ def flow_errors(
                     for i in range(2):
                         flows[i, units.place[d], slot] = sums[level - 1, units.first[level] + slot, i]
             _close(sums[level - 1], sums[level], absolute[level], units)
+            _count(none[units.first[level] : units.first[level + 1]], pairs[level])
     _close(sums[levels - 1], np.zeros((slots, 5)), absolute[levels], units)
     return FlowErrors(True, absolute, variation, pairs, flows)
 
@@ -129,10 +131,47 @@ def _close(sums: NDArray[np.float64], above: NDArray[np.float64], absolute: NDAr
 
 
 @compiled
+def _count(none: NDArray[np.float64], pairs: NDArray[np.float64]) -> None:
+    """Add the chances that pairs have true workers, synthetic ones, and both; those of nobody are one again."""
+    for slot in range(len(none)):
+        pairs[0] += 1.0 - none[slot, 0]
+        pairs[1] += 1.0 - none[slot, 1]
+        pairs[2] += 1.0 - none[slot, 0] - none[slot, 1] + none[slot, 2]
+        none[slot] = 1.0
+
+
+@compiled
+def _none(none: NDArray[np.float64], here: tuple[float, float, float]) -> None:
+    """Multiply a unit's chances of no true workers, no synthetic ones, and neither, by those of one destination."""
+    for kind in range(3):
+        none[kind] *= here[kind]
+
+
+@compiled
+def _nobody(
+    linear: NDArray[np.float64], n: int, total: float, alpha: float, cells: int, tables: CellTables, case: int
+) -> tuple[float, float, float]:
+    """Return these chances of a unit from its sums, see `between`: parts of several cells are taken for fewer whole."""
+    mass = total * linear[3] - n * linear[0]  # α·Σr
+    part = linear[5] / linear[3]  # mean of r
+    if part * alpha < (1.0 - 1e-6) * mass:
+        return nobody(n, total, linear[0], mass)
+    return _others(_meet(n, linear[0], linear[3], _like_whole(part, linear[3] * cells), tables, case))
+
+
+@compiled
+def _others(met: tuple[float, float, float, float]) -> tuple[float, float, float]:
+    """Return the chances of no true workers, no synthetic ones, and neither, from those of any: `_meet`."""
+    true, found, both, _ = met
+    return 1.0 - true, 1.0 - found, max(0.0, 1.0 - true - found + both)
+
+
+@compiled
 def _one(
     sums: NDArray[np.float64],
     absolute: NDArray[np.float64],
     pairs: NDArray[np.float64],
+    none: NDArray[np.float64],
     row: NDArray[np.float64],
     here: Domain,
     n: int,
@@ -159,8 +198,10 @@ def _one(
             if share > 0.0:
                 part = share / prior
                 own = _own(n, prior, drawn, part, tables, case)
-                ratio = _meet(pairs, n, share, drawn, part, tables, case)
-                absolute[0] += _add(sums[rank], n * share, mean_of * share, part * part * variance + own, ratio)
+                met = _meet(n, share, drawn * part, _like_whole(part, part * drawn * here.prior.size), tables, case)
+                for kind in range(3):
+                    pairs[kind] += met[kind]
+                absolute[0] += _add(sums[rank], n * share, mean_of * share, part * part * variance + own, met[3])
                 if row.shape[1]:
                     row[0, rank], row[1, rank] = n * share, mean_of * share
                 gone += share
@@ -169,6 +210,8 @@ def _one(
                 workers, own = n * linear[i, 0], between(n, total, linear[i]) + spread[i]
                 ratio = read(tables, case, place_of(tables, min(workers, n - workers)), 0)
                 absolute[i] += _add(sums[slot[i]], workers, n * linear[i, 3] - workers, own, ratio)
+                if workers > 0.0:
+                    _none(none[slot[i]], _nobody(linear[i], n, total, alpha, here.prior.size, tables, case))
                 linear[i], spread[i], before[i] = 0.0, 0.0, gone
                 slot[i] += 1
         for i in range(1, levels):
@@ -177,9 +220,12 @@ def _one(
         if share > 0.0 and here.bounds[cell + 1] > zones:
             part = share / prior
             own = part * part * variance + inside(n, prior, drawn, part, 1.0, tables, case)
-            ratio = _meet(pairs, n, share, drawn, part, tables, case)
+            met = _meet(n, share, drawn * part, _like_whole(part, part * drawn * here.prior.size), tables, case)
+            for kind in range(3):
+                pairs[kind] += met[kind]
             for i in range(levels):
-                absolute[i] += _add(sums[units.first[i + 1] - 1], n * share, mean_of * share, own, ratio)
+                absolute[i] += _add(sums[units.first[i + 1] - 1], n * share, mean_of * share, own, met[3])
+                _none(none[units.first[i + 1] - 1], _others(met))
             if row.shape[1]:
                 row[0, zones], row[1, zones] = n * share, mean_of * share
 
@@ -222,12 +268,14 @@ def _own(n: int, prior: float, drawn: float, part: float, tables: CellTables, ca
 
 @compiled
 def _meet(
-    pairs: NDArray[np.float64], n: int, share: float, drawn: float, part: float, tables: CellTables, case: int
-) -> float:
-    """Add the chances that a zone has true workers, synthetic ones, and both; return how E|D| is off."""
-    t, workers = n * drawn * part, n * share
+    n: int, share: float, drawn: float, whole: float, tables: CellTables, case: int
+) -> tuple[float, float, float, float]:
+    """Return the chances that a part of a cell has true workers, synthetic ones, and both, and how E|D| is off.
+
+    `whole` is the weight of whole cells, `_like_whole`.
+    """
+    t, workers = n * drawn, n * share
     true, found, both, ratio = some(n, share), 0.0, 0.0, 0.0
-    whole = _like_whole(part, t * tables.cells[case] / n)
     if whole > 0.0:
         place = place_of(tables, workers)
         found, both = whole * read(tables, case, place, 5), whole * read(tables, case, place, 6)
@@ -237,10 +285,7 @@ def _meet(
         found += (1.0 - whole) * (min(1.0, t * read(tables, case, place, 2)) if t < END else 1.0)
         both += (1.0 - whole) * (read(tables, case, place, 3) if t < END else 1.0)
         ratio += (1.0 - whole) * read(tables, case, place_of(tables, min(t, n - t)), 0)
-    pairs[0] += true
-    pairs[1] += found
-    pairs[2] += min(true, found, true * found * both)
-    return ratio
+    return true, found, min(true, found, true * found * both), ratio
 
 
 @compiled

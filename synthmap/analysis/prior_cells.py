@@ -113,3 +113,33 @@ def some(headcount: int, share: float) -> float:
     if few < _FEW:
         return few * (1.0 - 0.5 * (few - share) * (1.0 - (few - 2.0 * share) / 3.0))
     return 1.0 - math.exp(headcount * math.log1p(-share)) if share < 1.0 else 1.0
+
+
+@compiled
+def nobody(headcount: int, total: float, share: float, mass: float) -> tuple[float, float, float]:
+    """Return the chances that a union of whole cells has no true workers, no synthetic ones, and neither.
+
+    Parameters
+    ----------
+    headcount, total : n, and N = n + A.
+    share, mass : the union's share q of the prior, and pseudo-count a, workers.
+
+    Notes
+    -----
+    With x true workers none is drawn with the chance ``G(x) = Γ(c + n)·Γ(N)/(Γ(c)·Γ(N + n))``, c = N − a − x, so that
+    ``G(x)/G(x − 1) = c/(c + n)``; x is binomial.
+    """
+    rest = total - mass
+    if share >= 1.0 or rest <= 0.0:
+        return 0.0, 0.0, 0.0
+    true = 1.0 - some(headcount, share)
+    drawn = math.lgamma(rest + headcount) - math.lgamma(rest) + math.lgamma(total) - math.lgamma(total + headcount)
+    neither = true * math.exp(drawn)
+    odds, term, found = share / (1.0 - share), neither, neither
+    for x in range(1, headcount + 1):
+        rest -= 1.0
+        term *= (headcount - x + 1.0) / x * odds * max(0.0, rest) / (max(0.0, rest) + headcount)
+        found += term
+        if term < 1e-12 * found:
+            break
+    return true, found, neither

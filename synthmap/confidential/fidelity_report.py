@@ -76,21 +76,8 @@ def report(found: Fidelity) -> str:
                 world.cpc[key] if world else None,
             )
         )
-    zones = f"{ZONE}/{ZONE}"
-    own, other = found.pairs[zones], world.pairs[zones] if world else None
     lines += [
-        _row(
-            "pairs of zones only in the release, of its own",
-            own.spurious_share,
-            expected.spurious_zones,
-            other.spurious_share if other else None,
-        ),
-        _row(
-            "pairs of zones only in the tables, of theirs",
-            own.missing_share,
-            expected.missing_zones,
-            other.missing_share if other else None,
-        ),
+        *_pairs(found, levels[:2]),
         *_residents(found),
         *_gravity(found),
         "",
@@ -110,7 +97,7 @@ def report(found: Fidelity) -> str:
         "and of noisy counts the common part at the level planned, with an error of the prior as large as the plan",
         "takes it to be; all else as if the prior were the truth.",
         "prior true: the same plan run on origins made up from the public prior, so noise and drawing alone. What is",
-        "not in km is a share.",
+        "not in km is a share; of pairs and cells in one table only, of that table's.",
         f"{_NONE} under expected: there is no closed form; the figure to compare with is that under prior true.",
         "by worker: weighted by workers, as in classes; by destination: each destination once, of classes in the JSON.",
         "By true average commute, short ones look overstated and long ones understated in any noisy table.",
@@ -130,18 +117,29 @@ def _cells(found: Fidelity) -> list[str]:
             expected.cpc_cells_if_prior_were_true,
         ),
         _row(
-            "cells occupied only in the release, of its own",
+            "cells occupied only in the release",
             own.spurious_share if own else None,
             expected.spurious_cells,
             other.spurious_share if other else None,
         ),
         _row(
-            "cells occupied only in the tables, of theirs",
+            "cells occupied only in the tables",
             own.missing_share if own else None,
             expected.missing_cells,
             other.missing_share if other else None,
         ),
     ]
+
+
+def _pairs(found: Fidelity, levels: Sequence[str]) -> list[str]:
+    """Return rows on the pairs of units of each level."""
+    world, rows = found.expected.if_prior_were_true, []
+    for key in [f"{level}/{level}" for level in levels]:
+        own, told, made = found.pairs[key], found.expected.pairs.get(key), world.pairs[key] if world else None
+        for name, field in (("release", "spurious_share"), ("tables", "missing_share")):
+            values = (getattr(one, field, None) for one in (own, told, made))
+            rows.append(_row(f"pairs only in the {name}, {key}", *values))
+    return rows
 
 
 def _residents(found: Fidelity) -> list[str]:

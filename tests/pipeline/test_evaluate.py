@@ -83,7 +83,7 @@ def test_text_shows_expected_beside_measured(released, command, tmp_path):
     assert "there is no closed form" in found.stdout
     assert re.search(r"\n    expected −\d\.\d\d, −\d\.\d\d; prior true −", found.stdout)
     told = [line.split() for line in found.stdout.splitlines() if line.startswith(("pairs", "workers liv", "total"))]
-    assert len(told) == 5
+    assert len(told) == 7
     by_class = re.findall(r"\n +[\d.,e+]+ (?:up|to <\S+) .*", found.stdout.split("by true")[0])
     assert len(by_class) > 5
     assert all(re.search(r"(?: +\d+\.\d\d){3}(?: +[+-]\d+\.\d\d){3}$", line) for line in by_class)  # none is a dash
@@ -105,9 +105,11 @@ def test_expected_error_is_within_a_factor_of_two(released):
     assert {level: one.relative_error for level, one in world.marginals.items()} == pytest.approx(
         found.expected.marginals, abs=0.05
     )
-    zones = world.pairs["zone/zone"]
-    assert found.expected.spurious_zones == pytest.approx(zones.spurious_share, abs=0.03)
-    assert found.expected.missing_zones == pytest.approx(zones.missing_share, abs=0.03)
+    assert list(found.expected.pairs) == list(world.pairs)
+    for key, pairs in found.expected.pairs.items():
+        assert pairs.spurious_share == pytest.approx(world.pairs[key].spurious_share, abs=0.03), key
+        assert pairs.missing_share == pytest.approx(world.pairs[key].missing_share, abs=0.03), key
+        assert pairs.other == pytest.approx(world.pairs[key].other, rel=0.06)
     assert found.expected.gravity.other.distance == pytest.approx(world.gravity.other.distance, abs=0.15)
     assert found.cpc_cells == pytest.approx(found.expected.cpc_cells, abs=0.2)
     measured, told = found.length_wasserstein_by_destination_km, found.expected.length_wasserstein_by_destination_km

@@ -5,10 +5,10 @@ from itertools import product
 import numpy as np
 import pytest
 from scipy.special import gammaln
-from scipy.stats import multinomial
+from scipy.stats import binom, multinomial
 
 from synthmap.analysis.cell_tables import STEPS, cell_tables
-from synthmap.analysis.prior_cells import between, domain_at, inside, some
+from synthmap.analysis.prior_cells import between, domain_at, inside, nobody, some
 from synthmap.geography.prior import NO_TABLE, PriorModel, PriorTable, mass_below, prior_from
 
 N, ALPHA = 4, 0.7
@@ -71,6 +71,22 @@ def test_inside_a_cell_true_workers_are_binomial_and_synthetic_ones_are_spread()
 def test_the_chance_of_anybody():
     for n, share in ((1, 0.3), (1, 1e-9), (50, 1e-4), (50, 1.9e-4), (50, 2.1e-4), (3, 1.0), (900, 0.01)):
         assert some(n, share) == pytest.approx(-np.expm1(n * np.log1p(-share)) if share < 1 else 1, rel=1e-6)
+
+
+@pytest.mark.parametrize("cells", [[0], [1], [0, 2], [0, 1, 2]])
+def test_the_chance_of_nobody_in_a_union_of_cells_is_exact_for_any_masses(cells):
+    x, y, chance = outcomes()
+    no_true, none_drawn = (of[:, cells].sum(axis=1) == 0 for of in (x, y))
+    expected = chance @ no_true, chance @ none_drawn, chance @ (no_true & none_drawn)
+    assert nobody(N, TOTAL, PRIOR[cells].sum(), ALPHA * len(cells)) == pytest.approx(expected, rel=1e-9, abs=1e-12)
+
+
+def test_the_chance_of_nobody_is_that_of_summing_over_all_true_workers():
+    n, total, share, mass = 300, 300 + 40 * 0.5, 0.02, 1.5
+    x = np.arange(n + 1)
+    rest = total - mass - x
+    none = np.exp(gammaln(rest + n) - gammaln(rest) + gammaln(total) - gammaln(total + n))
+    assert nobody(n, total, share, mass)[1] == pytest.approx(binom.pmf(x, n, share) @ none, rel=1e-9)
 
 
 @pytest.mark.parametrize("with_table", [False, True])
