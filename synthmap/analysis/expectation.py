@@ -13,7 +13,7 @@ from synthmap.analysis.comparison import Comparison, measure
 from synthmap.analysis.expected_flows import ExpectedPairs, expected_flows
 from synthmap.analysis.gravity import GravityFit
 from synthmap.analysis.measures import PairCounts, common_part, count_pairs, weighted_mean
-from synthmap.analysis.prior_distances import expected_bias_km, prior_cdf_width_km
+from synthmap.analysis.prior_distances import expected_bias_km, modelled, prior_cdf_width_km
 from synthmap.analysis.prior_world import Setting, in_cells, prior_variances_km2, prior_world
 from synthmap.analysis.read import PublishedPlan
 from synthmap.analysis.table import ZONE, pair
@@ -64,7 +64,7 @@ class Expected(BaseModel):
         if known, averaged with the weights of the measure; None where the plan predicts none.
     distance_bias_km, distance_bias_km_unweighted : float or None
         Signed error of average commutes, if the prior were the truth (`expected_bias_km`); None where noise is added
-        to counts or empty cells are dropped.
+        to counts, or empty cells of several segments, or light ones rather, are dropped.
     distance_rmse_km : float or None
         Root of the worker-weighted mean square of the plan's predicted errors.
     length_wasserstein_by_destination_km : float or None
@@ -76,11 +76,11 @@ class Expected(BaseModel):
     prior_share : float
         Share of synthetic workers drawn from the prior.
     cpc_cells : float or None
-        Common part of the tables of cells, if the prior were the truth (`expected_common_part`); None where real
-        counts are not resampled, or cells differ in prior mass, as those by distance do.
+        Common part of the tables of cells, if the prior were the truth (`expected_common_part`); None where
+        ``distance_bias_km`` is, or cells differ in prior mass, as those by distance do.
     spurious_cells, missing_cells : float or None
-        Shares of occupied cells (`expected_pairs`); None likewise and where empty cells are dropped. Zones do not fit
-        cells of equal mass exactly: spurious ones were told up to a fifth too low.
+        Shares of occupied cells (`expected_pairs`); None likewise. Zones do not fit cells of equal mass exactly:
+        spurious ones were told up to a fifth too low.
     cpc : dict of str to float
         Common part of commuters, keyed as `Comparison.cpc`: as the histogram's plan expects it, from origins of the
         level that it was planned for to zones; where real counts are resampled, all of `expected_flows`, or none.
@@ -148,11 +148,10 @@ def expectation(manifest: Manifest, plan: PublishedPlan, setting: Setting, zones
     if plan.resampled:
         deviation = sampling_sd_km(variances, n, plan.size, _pull(mass, plan))
         sampling = float(weighted_mean(deviation, n))
-        model = n, plan.size, plan.cells, mass / plan.cells
+        model = n, plan.size, plan.cells, mass / plan.cells, plan.keep_units / KEEP_UNITS
         bias = expected_bias_km(setting, plan)
-        if alike:
+        if alike and modelled(setting, plan).all():
             overlap = float(weighted_mean(expected_common_part(*model), n + plan.size))
-        if alike and (plan.keep_units == KEEP_UNITS).all():
             spurious, missing = expected_pairs(*model)
     flows = expected_flows(setting, plan, zones)
     planned = {} if plan.resampled else {f"{_planned_level(manifest)}/{ZONE}": weighted_mean(plan.common_part, n)}

@@ -3,6 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from synthmap.analysis.prior_cells import some
 from synthmap.analysis.prior_world import Setting
 from synthmap.analysis.read import PublishedPlan
 from synthmap.compiled import compiled
@@ -42,14 +43,16 @@ def expected_bias_km(setting: Setting, plan: PublishedPlan) -> NDArray[np.float6
     Returns
     -------
     ndarray of float64
-        NaN where empty cells are dropped, which is not modelled, or cells are not those planned.
+        NaN where empty cells of several segments are dropped, or light ones rather than heavy ones, which is not
+        modelled, or cells are not those planned.
 
     Notes
     -----
     Of N true workers on the map, ``A/(N + A)·(Σ_c μ_c/k − Σ_c p_c·μ_c)``: pseudo-counts are the same in all k cells on
     the map, A together; p_c is a cell's share of the prior there and μ_c its mean length. It is 0 for cells of equal
     mass. Exact with N = n if nobody comes from elsewhere; else N
-    is taken for n times the share of the prior that lies on the map.
+    is taken for n times the share of the prior that lies on the map. Where an empty cell is kept with the chance f, a
+    cell counts as ``1 − (1 − f)·(1 − q_c)^n`` of one, which is the chance that it is kept.
     """
     alpha = plan.alpha_numerator / plan.alpha_denominator * setting.segments
     found = _biases(
@@ -62,8 +65,14 @@ def expected_bias_km(setting: Setting, plan: PublishedPlan) -> NDArray[np.float6
         plan.cells,
         plan.headcount,
         alpha,
+        plan.keep_units / KEEP_UNITS,
     )
-    return np.where(plan.keep_units < KEEP_UNITS, np.nan, found)
+    return np.where(modelled(setting, plan), found, np.nan)
+
+
+def modelled(setting: Setting, plan: PublishedPlan) -> NDArray[np.bool_]:
+    """Return where closed forms of cells know which empty ones are kept: all, or each with the same chance."""
+    return np.asarray((plan.keep_units == KEEP_UNITS) | (setting.segments == 1 and not setting.keep_by_prior))
 
 
 @compiled
@@ -99,6 +108,7 @@ def _biases(
     cells: NDArray[np.int64],
     headcount: NDArray[np.int64],
     alpha: NDArray[np.float64],
+    keep: NDArray[np.float64],
 ) -> NDArray[np.float64]:
     out = np.full(len(points), np.nan)
     zones = tree.cumulative.size - 1
@@ -110,14 +120,17 @@ def _biases(
         if cells[d] == 1:
             out[d] = 0.0
             continue
-        means, known = 0.0, 0
+        means, known = 0.0, 0.0
         for cell in range(cells[d]):
             high = min(bounds[cell + 1], zones)
             mean = _mean_km(tree, prior, bounds[cell], high) if bounds[cell] < high else np.nan
             if not np.isnan(mean):
-                means += mean
-                known += 1
-        if known:
+                share = mass_below(prior, tree.cumulative, bounds[cell + 1]) / prior.mass[-1]
+                share -= mass_below(prior, tree.cumulative, bounds[cell]) / prior.mass[-1]
+                kept = 1.0 - (1.0 - keep[d]) * (1.0 - some(headcount[d], share))
+                means += kept * mean
+                known += kept
+        if known > 0.0:
             mass = alpha[d] * known
             workers = headcount[d] * (1.0 - elsewhere_share_of(prior))
             out[d] = mass / (workers + mass) * (means / known - prior.mean_km)

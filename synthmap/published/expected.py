@@ -172,6 +172,7 @@ def expected_common_part(
     size: NDArray[np.int64],
     cells: NDArray[np.int64],
     alpha: NDArray[np.float64],
+    keep: NDArray[np.float64] | float = 1.0,
 ) -> NDArray[np.float64]:
     """Return the expected common part of each destination's table of cells, if the prior were the truth.
 
@@ -183,6 +184,8 @@ def expected_common_part(
         k; cells are taken to have equal prior mass, as prior-mass coarsening makes them.
     alpha : ndarray of float64
         α of a cell, segments summed, workers; ignored where k = 1.
+    keep : ndarray of float64
+        Chance f, the same in all cells, that an empty cell is kept; of less than 1 all segments are taken for one.
 
     Returns
     -------
@@ -194,13 +197,15 @@ def expected_common_part(
     ``n_i ~ Binomial(n, 1/k)`` and, given n_i, ``x_i ~ BetaBinomial(m; n_i + α, n − n_i + (k − 1)α)``; the
     expectation is linear, so it is ``2k·E min(n_1, x_1)/(n + m)``. Up to 200 workers the sums are exact. Above,
     ``E min(v, X)`` is that of a normal X with the same mean and variance, ``v + (μ − v)·Φ(z) − σ·φ(z)`` at
-    ``z = (v − μ)/σ``, held between 0 and min(v, μ). Dropping of empty cells is not modelled.
+    ``z = (v − μ)/σ``, held between 0 and min(v, μ). Where empty cells are dropped, the pseudo-counts of the others are
+    those of as many as make the mean of one over the urn's total what it is: off by 0.005 from 3 workers on, of one
+    worker by up to 0.02.
     Where the prior is the truth, workers drawn from it are nearly as good as data, so this tells above all what drawing
     costs; where the prior is wrong, the real common part falls with A/(n + A).
     """
-    stacked = np.stack([headcount, size, cells]).astype(float)
-    cases, inverse = np.unique(np.vstack([stacked, alpha]), axis=1, return_inverse=True)
-    values = np.array([_common_part(int(n), int(m), int(k), a) for n, m, k, a in cases.T.tolist()])
+    columns = np.broadcast_arrays(headcount, size, cells, alpha, keep)
+    cases, inverse = np.unique(np.stack(columns).astype(float), axis=1, return_inverse=True)
+    values = np.array([_common_part(int(n), int(m), int(k), a, f) for n, m, k, a, f in cases.T.tolist()])
     return np.asarray(values[inverse.ravel()])
 
 
@@ -209,12 +214,13 @@ def expected_pairs(
     size: NDArray[np.int64],
     cells: NDArray[np.int64],
     alpha: NDArray[np.float64],
+    keep: NDArray[np.float64] | float = 1.0,
 ) -> tuple[float, float]:
     """Return the shares of occupied cells that are spurious and missing, if the prior were the truth.
 
     Parameters
     ----------
-    headcount, size, cells, alpha
+    headcount, size, cells, alpha, keep
         As `expected_common_part`.
 
     Returns
@@ -226,28 +232,44 @@ def expected_pairs(
     Notes
     -----
     The model is that of `expected_common_part`; given n_i = v, a cell stays empty with the chance
-    ``B(v + α, n − v + (k − 1)α + m)/B(v + α, n − v + (k − 1)α)``, B the beta function. Sums over v leave out 1e-12.
+    ``B(v + α, n − v + (k − 1)α + m)/B(v + α, n − v + (k − 1)α)``, B the beta function, and where it is empty with
+    the chance 1 − f anyway. Sums over v leave out 1e-12.
     """
-    stacked = np.stack([headcount, size, cells]).astype(float)
-    cases, times = np.unique(np.vstack([stacked, alpha]), axis=1, return_counts=True)
-    each = np.array([_pairs(int(n), int(m), int(k), a) for n, m, k, a in cases.T.tolist()])
+    columns = np.broadcast_arrays(headcount, size, cells, alpha, keep)
+    cases, times = np.unique(np.stack(columns).astype(float), axis=1, return_counts=True)
+    each = np.array([_pairs(int(n), int(m), int(k), a, f) for n, m, k, a, f in cases.T.tolist()])
     true, drawn, both = times @ each
     return float(1.0 - both / drawn), float(1.0 - both / true)
 
 
-def _pairs(n: int, m: int, k: int, alpha: float) -> tuple[float, float, float]:
+def _pairs(n: int, m: int, k: int, alpha: float, keep: float) -> tuple[float, float, float]:
     """Return the expected numbers of cells occupied in the true table, in the synthetic one, and in both."""
     if k == 1:
         return 1.0, 1.0, 1.0
     v = np.arange(max(0, int(binom.ppf(1e-12, n, 1.0 / k)) - 1), int(min(n, binom.isf(1e-12, n, 1.0 / k) + 1)) + 1)
     weight = binom.pmf(v, n, 1.0 / k)
-    ours, rest = v + alpha, n - v + (k - 1) * alpha
-    some = 1.0 - np.exp(betaln(ours, rest + m) - betaln(ours, rest))
-    occupied = v > 0
+    ours, rest, occupied = v + alpha, _rest(v, n, k, alpha, keep), v > 0
+    some = np.where(occupied, 1.0, keep) * (1.0 - np.exp(betaln(ours, rest + m) - betaln(ours, rest)))
     return float(k * weight[occupied].sum()), float(k * (weight @ some)), float(k * (weight @ (some * occupied)))
 
 
-def _common_part(n: int, m: int, k: int, alpha: float) -> float:
+def _rest(v: NDArray[np.int64], n: int, k: int, alpha: float, keep: float) -> NDArray[np.float64]:
+    """Return what the other cells hold in the urn, if v of n workers are in one of k cells and it is kept.
+
+    Notes
+    -----
+    Of K = k − 1 others ``D = K·(1 − f)·(1 − 1/K)^(n − v)`` are dropped, on average; they vary, and the mean of one over
+    a total N is about ``(1 + α²·var D/N²)/N``.
+    """
+    others, left = k - 1, n - v
+    dropped = others * (1.0 - keep) * (1.0 - 1.0 / others) ** left
+    two = others * (others - 1) * (1.0 - keep) ** 2 * (1.0 - 2.0 / others) ** left
+    total = n + alpha * (k - dropped)
+    spread = alpha**2 * (dropped + two - dropped**2) / total**2
+    return np.asarray(total / (1.0 + spread) - v - alpha, np.float64)
+
+
+def _common_part(n: int, m: int, k: int, alpha: float, keep: float) -> float:
     """Return the expectation for one destination."""
     if k == 1:
         return 2.0 * min(n, m) / (n + m)
@@ -256,7 +278,7 @@ def _common_part(n: int, m: int, k: int, alpha: float) -> float:
     v = np.arange(low, high + 1)
     weight = binom.pmf(v, n, 1.0 / k)
     ours = np.asarray(v + alpha, np.float64)
-    rest = np.asarray(n - v + (k - 1) * alpha, np.float64)
+    rest = _rest(v, n, k, alpha, keep)
     smaller = _exact_minimum(v, m, ours, rest) if max(n, m) <= _EXACT else _normal_minimum(v, m, ours, rest)
     return float(2.0 * k * (weight @ smaller) / (n + m))
 

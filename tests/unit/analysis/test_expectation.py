@@ -10,7 +10,8 @@ from publishedplan import published_plan
 
 from synthmap.analysis.comparison import measure
 from synthmap.analysis.expectation import expectation
-from synthmap.analysis.prior_world import Setting, prior_world
+from synthmap.analysis.measures import common_part, count_pairs
+from synthmap.analysis.prior_world import Setting, in_cells, prior_world
 from synthmap.analysis.table import pair
 from synthmap.geography.prior import NO_TABLE, PriorModel
 from synthmap.mechanism.dirichlet_plan import plan_destinations
@@ -77,9 +78,27 @@ def test_classes_add_up_to_the_whole_table(town, planned):
 
 def test_what_is_unknown_at_one_destination_is_of_its_class_alone(town, planned):
     at, plan = planned
+    at = replace(at, keep_by_prior=True)
     keep, predicted = plan.keep_units.copy(), plan.predicted_km.copy()
     keep[3], predicted[1] = 2**15, np.nan  # of 900 and of 60 workers
     found = expectation(MANIFEST, replace(plan, keep_units=keep, predicted_km=predicted), at, town.zones)
     assert [one.bias_km is None for one in found.by_headcount] == [False, False, False, False, True]
     assert [one.mae_km_unweighted is None for one in found.by_headcount] == [False, False, False, True, False]
     assert found.distance_bias_km is found.distance_mae_km is found.distance_rmse_km is None
+
+
+def test_where_empty_cells_are_dropped_cells_agree_with_many_worlds(town, planned):
+    at, _ = planned
+    plan = published_plan(PLACES, WORKERS, cells_asked=16, cells=16, alpha_numerator=8, keep_units=2**14)
+    found = expectation(MANIFEST, plan, at, town.zones)
+    assert found.if_prior_were_true is not None  # cells are those asked for
+    worlds = [in_cells(pair(*prior_world(at, plan, seed), len(town.zones)), at, plan) for seed in range(WORLDS)]
+    assert found.cpc_cells == pytest.approx(np.mean([common_part(one) for one in worlds]), abs=0.01)
+    pairs = [count_pairs(one) for one in worlds]
+    true, drawn, both = (sum(getattr(one, name) for one in pairs) for name in ("reference", "other", "common"))
+    assert found.spurious_cells == pytest.approx(1 - both / drawn, abs=0.02)
+    assert found.missing_cells == pytest.approx(1 - both / true, abs=0.01)
+    all_kept = expectation(MANIFEST, replace(plan, keep_units=plan.keep_units * 4), at, town.zones)
+    assert all_kept.spurious_cells > found.spurious_cells + 0.05
+    by_mass = expectation(MANIFEST, plan, replace(at, keep_by_prior=True), town.zones)
+    assert by_mass.cpc_cells is by_mass.spurious_cells is by_mass.missing_cells is None

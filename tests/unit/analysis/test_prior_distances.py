@@ -18,10 +18,10 @@ PLACES = [3, 50, 200]
 
 @pytest.fixture
 def setting(town):
-    def make(elsewhere=0.0):
+    def make(elsewhere=0.0, segments=2, keep_by_prior=False):
         places = np.array(PLACES, np.int32)
         model = PriorModel(4.0, 2.0, elsewhere, 0.0, 5.0, NO_TABLE)
-        return Setting(town.tree, model, town.points(places), places, keep_by_prior=False, segments=2,
+        return Setting(town.tree, model, town.points(places), places, keep_by_prior=keep_by_prior, segments=segments,
                        strength_inside=160.0, agreement=False)  # fmt: skip
 
     return make
@@ -48,11 +48,11 @@ def test_width_is_that_of_many_lengths_drawn_from_the_prior(setting, town):
         assert width == pytest.approx(np.sqrt(below * (1 - below)) @ np.diff(lengths), rel=0.1)  # pieces have a width
 
 
-@pytest.mark.parametrize("elsewhere", [0.0, 0.2])
-def test_signed_error_is_the_mean_over_many_worlds(setting, town, elsewhere):
+@pytest.mark.parametrize(("elsewhere", "keep"), [(0.0, 1.0), (0.2, 1.0), (0.0, 0.25)])
+def test_signed_error_is_the_mean_over_many_worlds(setting, town, elsewhere, keep):
     """Distance cells: their masses differ, so equal pseudo-counts pull averages away from the prior's."""
-    at = setting(elsewhere)
-    made = plan(12, finest=1)
+    at = setting(elsewhere, segments=2 if keep == 1 else 1)
+    made = plan(12, finest=1, keep_units=round(2**16 * keep), alpha_numerator=1 if keep == 1 else 20)
     made = replace(made, cells=np.array([cells_made(at, d, made) for d in range(3)]))
     assert (made.cells > 4).all()
     found = expected_bias_km(at, made)
@@ -65,7 +65,10 @@ def test_signed_error_is_the_mean_over_many_worlds(setting, town, elsewhere):
     assert (np.abs(mean - found) < 4 * deviation + 0.02 * np.abs(found)).all()
 
 
-def test_one_cell_has_none_and_dropping_is_not_modelled(setting):
+def test_one_cell_has_none_and_some_ways_of_dropping_are_not_modelled(setting):
     assert expected_bias_km(setting(), plan(1)).tolist() == [0.0] * 3
-    assert np.isnan(expected_bias_km(setting(), plan(8, keep_units=2**15))).all()
+    some_dropped = plan(8, keep_units=2**15)
+    assert np.isnan(expected_bias_km(setting(), some_dropped)).all()
+    assert np.isnan(expected_bias_km(setting(segments=1, keep_by_prior=True), some_dropped)).all()
+    assert np.isfinite(expected_bias_km(setting(segments=1), some_dropped)).all()
     assert np.isnan(expected_bias_km(setting(), plan(5000))).all()

@@ -1,7 +1,9 @@
 import math
+from itertools import product
 
 import numpy as np
 import pytest
+from scipy.stats import betabinom, binom
 
 from synthmap.published.expected import (
     _exact_minimum,
@@ -67,6 +69,40 @@ def test_spurious_and_missing_cells_agree_with_simulation(n, k, alpha):
     found = expected_pairs(np.array([n]), np.array([n]), np.array([k]), np.array([alpha]))
     slack = 5 / math.sqrt(draws)
     assert found == pytest.approx((1 - both / (drawn > 0).sum(), 1 - both / (true > 0).sum()), abs=slack)
+
+
+def law_with_dropping(n, k, alpha, keep):
+    """Return common part, and shares of spurious and missing cells, of n workers in k cells, by enumeration."""
+    common, true, found, both = 0.0, 0.0, 0.0, 0.0
+    for v in range(n + 1):  # workers in one cell, which is kept; how many others are: the occupied ones and some empty
+        others = np.zeros(k)
+        others[0] = 1.0
+        for _ in range(n - v):
+            others = others * np.arange(k) / (k - 1) + np.append(0, others[:-1] * np.arange(k - 1, 0, -1) / (k - 1))
+        weight = k * binom.pmf(v, n, 1 / k)
+        true += weight * (v > 0)
+        for occupied, few in product(range(k), repeat=2):
+            if occupied + few < k and others[occupied]:
+                chance = weight * others[occupied] * binom.pmf(few, k - 1 - occupied, keep) * (1 if v else keep)
+                rest = n - v + alpha * (occupied + few)
+                drawn = betabinom.pmf(np.arange(n + 1), n, v + alpha, rest) if rest else np.arange(n + 1) == n
+                common += chance * (drawn @ np.minimum(np.arange(n + 1), v)) / n
+                found += chance * (1 - drawn[0])
+                both += chance * (1 - drawn[0]) * (v > 0)
+    return common, 1 - both / found, 1 - both / true
+
+
+@pytest.mark.parametrize(
+    ("n", "k", "alpha", "keep", "off"),
+    [(3, 10, 0.5, 0.3, 2e-3), (5, 8, 3.0, 0.2, 5e-3), (10, 50, 2.0, 0.1, 2e-3), (30, 30, 1.0, 0.5, 5e-4),
+     (1, 50, 1.0, 0.1, 0.01), (1, 4, 2.0, 0.1, 0.02), (2, 2, 1.0, 0.3, 0.01), (4, 5, 1.0, 1.0, 1e-9)],
+)  # fmt: skip
+def test_dropping_of_empty_cells_agrees_with_enumeration(n, k, alpha, keep, off):
+    expected = law_with_dropping(n, k, alpha, keep)
+    case = [np.array([one]) for one in (n, n, k, alpha, keep)]
+    assert (expected_common_part(*case)[0], *expected_pairs(*case)) == pytest.approx(expected, abs=off)
+    if keep < 1:  # taking all cells for kept is not within that
+        assert abs(expected_pairs(*case[:4])[0] - expected[1]) > 2 * off
 
 
 def test_shares_of_cells_are_of_all_destinations_and_one_cell_is_always_right():
