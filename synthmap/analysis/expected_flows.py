@@ -12,6 +12,7 @@ from synthmap.analysis.cell_tables import cell_tables
 from synthmap.analysis.flow_errors import Units, flow_errors
 from synthmap.analysis.gravity import LARGEST, GravityFit, gravity_of
 from synthmap.analysis.length_errors import classes_of, common_part_and_wasserstein_km, length_errors
+from synthmap.analysis.prior_cells import Resampled
 from synthmap.analysis.prior_world import Setting
 from synthmap.analysis.read import PublishedPlan
 from synthmap.analysis.table import ZONE, units_by_level
@@ -99,15 +100,16 @@ def expected_flows(
         return None
     units = units_by_level(zones)
     alpha = plan.alpha_numerator / plan.alpha_denominator * setting.segments
-    public = setting.tree, setting.model, setting.points, setting.destination
     columns = np.stack([plan.cells_asked, plan.groups_asked, plan.cells, plan.finest, plan.headcount], axis=1)
     laid_out = _laid_out(units, zones, plan.destination)
     stop = np.zeros(1, np.int64)
     with ThreadPoolExecutor(2) as pool:  # this thread waits, so that a signal is handled at once: see `flow_errors`
         try:
             tables = _result(pool.submit(cell_tables, plan.headcount, plan.cells, alpha, stop))
-            lengths = pool.submit(length_errors, *public, columns, alpha, tables, classes_of(setting.tree), stop)
-            flows = pool.submit(flow_errors, *public, columns, alpha, tables, laid_out, stop)
+            public = setting.tree, setting.model, setting.points, setting.destination
+            of = Resampled(*public, columns, alpha, tables)
+            lengths = pool.submit(length_errors, of, classes_of(setting.tree), stop)
+            flows = pool.submit(flow_errors, of, laid_out, stop)
             found, by_length = _result(flows), _result(lengths)
         finally:
             stop[0] = 1

@@ -7,10 +7,8 @@ from numpy.typing import NDArray
 
 from synthmap.analysis.absolute import mean_absolute
 from synthmap.analysis.cell_tables import END, CellTables, place_of, read
-from synthmap.analysis.prior_cells import Domain, between, domain_at, inside, nobody, some
+from synthmap.analysis.prior_cells import Domain, Resampled, between, domain_of, inside, nobody, some
 from synthmap.compiled import compiled
-from synthmap.geography.hierarchy import ZoneTree
-from synthmap.geography.prior import PriorModel
 
 
 class Units(NamedTuple):
@@ -59,18 +57,8 @@ class FlowErrors(NamedTuple):
 
 
 @compiled
-def flow_errors(
-    tree: ZoneTree,
-    model: PriorModel,
-    points: NDArray[np.float64],
-    destination: NDArray[np.int32],
-    plan: NDArray[np.int64],
-    alpha: NDArray[np.float64],
-    tables: CellTables,
-    units: Units,
-    stop: NDArray[np.int64],
-) -> FlowErrors:
-    """Return sums of expected errors; destinations ascend, `plan` has cells asked, groups asked, cells, finest and n.
+def flow_errors(of: Resampled, units: Units, stop: NDArray[np.int64]) -> FlowErrors:
+    """Return sums of expected errors.
 
     Another thread stops it, at the next destination, by making `stop`, shape (1,), other than 0. To be called in a
     thread of a pool: a signal that the main thread has yet to handle crashes numba where it makes the named tuple.
@@ -89,17 +77,17 @@ def flow_errors(
     flows = np.zeros((2, units.place.max() + 1, size))
     sums = np.zeros((levels, slots, 5))  # of the unit that each level of destinations above zones is at, see `_add`
     none = np.ones((slots, 3))  # of units above zones, of the unit of destinations that its level is at, see `_none`
-    for d in range(len(points)):
-        n = plan[d, 4]
-        here = domain_at(tree, model, points[d], destination[d], plan[d, 3], (plan[d, 0], plan[d, 1]), n, alpha[d])
-        if here.prior.size != plan[d, 2] or stop[0]:
+    destination = of.destination
+    for d in range(destination.size):
+        here = domain_of(of, d)
+        if here.prior.size != of.plan[d, 2] or stop[0]:
             return FlowErrors(False, absolute, variation, pairs, flows)
         start = absolute[0, 0]
         row = flows[:, units.place[d]] if units.fitted == 0 else np.empty((2, 0))
-        _one(sums[0], absolute[0], pairs[0], none, row, here, n, alpha[d], tables, tables.case[d], units)
-        variation += (absolute[0, 0] - start) / (2.0 * n)
+        _one(sums[0], absolute[0], pairs[0], none, row, of, d, here, units)
+        variation += (absolute[0, 0] - start) / (2.0 * of.plan[d, 4])
         done = 1  # levels of which a unit of destinations ends before the next destination
-        for rank in range(destination[d], destination[d + 1] if d + 1 < len(points) else zones):
+        for rank in range(destination[d], destination[d + 1] if d + 1 < destination.size else zones):
             done = max(done, units.closes[rank])
         for level in range(1, done):
             if level == units.fitted:
@@ -173,14 +161,13 @@ def _one(
     pairs: NDArray[np.float64],
     none: NDArray[np.float64],
     row: NDArray[np.float64],
+    of: Resampled,
+    d: int,
     here: Domain,
-    n: int,
-    alpha: float,
-    tables: CellTables,
-    case: int,
     units: Units,
 ) -> None:
     """Add what is expected of the flows from every unit to one destination; `row`, if any, is of `FlowErrors.flows`."""
+    n, alpha, tables, case = of.plan[d, 4], of.alpha[d], of.tables, of.tables.case[d]
     levels = units.first.size - 1
     zones = units.closes.size
     total = n + alpha * here.prior.size

@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 from synthmap.analysis.absolute import mean_absolute
 from synthmap.analysis.cell_tables import CellTables
 from synthmap.analysis.lengths import BIN_KM
-from synthmap.analysis.prior_cells import Domain, between, domain_at, inside
+from synthmap.analysis.prior_cells import Resampled, between, domain_of, inside
 from synthmap.compiled import compiled
 from synthmap.geography.distance import EARTH_KM, great_circle_km
 from synthmap.geography.hierarchy import ZoneTree
-from synthmap.geography.prior import PriorModel, finest_level
+from synthmap.geography.prior import finest_level
 
 CLASS_KM = 0.5
 _TOGETHER = round(BIN_KM / CLASS_KM)
@@ -63,18 +63,8 @@ def classes_of(tree: ZoneTree) -> int:
 
 
 @compiled
-def length_errors(
-    tree: ZoneTree,
-    model: PriorModel,
-    points: NDArray[np.float64],
-    destination: NDArray[np.int32],
-    plan: NDArray[np.int64],
-    alpha: NDArray[np.float64],
-    tables: CellTables,
-    classes: int,
-    stop: NDArray[np.int64],
-) -> LengthErrors:
-    """Return the moments; arguments as of `flow_errors`, whose Notes hold for workers of a class, too.
+def length_errors(of: Resampled, classes: int, stop: NDArray[np.int64]) -> LengthErrors:
+    """Return the moments; Notes of `flow_errors` hold for workers of a class, too.
 
     When it is stopped, no destination that follows is in the sums. Those of one cell that live in a class are ranges of
     its prior mass, which `inside` takes to be alike and to vary independently; with one or few cells that makes
@@ -83,12 +73,10 @@ def length_errors(
     below, away = np.zeros((classes, 4)), np.zeros(3)
     within = np.zeros((classes // _TOGETHER + 1, 3))
     share, band = np.zeros(classes), np.zeros(within.shape[0])
-    for d in range(len(points)):
+    for d in range(of.destination.size):
         if stop[0]:
             break
-        n = plan[d, 4]
-        here = domain_at(tree, model, points[d], destination[d], plan[d, 3], (plan[d, 0], plan[d, 1]), n, alpha[d])
-        _one(below, within, away, tree, points[d], here, n, alpha[d], tables, tables.case[d], share, band)
+        _one(below, within, away, of, d, share, band)
     return LengthErrors(below, within, away)
 
 
@@ -97,18 +85,14 @@ def _one(
     below: NDArray[np.float64],
     within: NDArray[np.float64],
     away: NDArray[np.float64],
-    tree: ZoneTree,
-    point: NDArray[np.float64],
-    here: Domain,
-    n: int,
-    alpha: float,
-    tables: CellTables,
-    case: int,
+    of: Resampled,
+    d: int,
     share: NDArray[np.float64],
     band: NDArray[np.float64],
 ) -> None:
     """Add one destination; `share` and `band` are zeros, to work with."""
-    places = tree.level_centre[finest_level(tree)]
+    here, point, places = domain_of(of, d), of.points[d], of.tree.level_centre[finest_level(of.tree)]
+    n, alpha, tables, case = of.plan[d, 4], of.alpha[d], of.tables, of.tables.case[d]
     zones = here.share.size - 1
     total = n + alpha * here.prior.size
     steps = np.zeros((share.size + 1, 5))  # what sums over cells change by from one class to the next

@@ -16,6 +16,31 @@ from synthmap.kernels.histogram import nest
 _FEW = 0.01  # expected workers up to which the chance of any is a series of three terms, right to 1e-6 of it
 
 
+class Resampled(NamedTuple):
+    """Destinations whose real counts are resampled, as many synthetic workers as true ones, ascending.
+
+    Attributes
+    ----------
+    tree : ZoneTree
+    model : PriorModel
+    points : ndarray of float64, shape (destinations, 3)
+    destination : ndarray of int32, shape (destinations,)
+    plan : ndarray of int64, shape (destinations, 5)
+        Cells asked, groups asked, cells, finest and n.
+    alpha : ndarray of float64, shape (destinations,)
+        Workers for each cell.
+    tables : CellTables
+    """
+
+    tree: ZoneTree
+    model: PriorModel
+    points: NDArray[np.float64]
+    destination: NDArray[np.int32]
+    plan: NDArray[np.int64]
+    alpha: NDArray[np.float64]
+    tables: CellTables
+
+
 class Domain(NamedTuple):
     """A destination's origins.
 
@@ -36,19 +61,11 @@ class Domain(NamedTuple):
 
 
 @compiled
-def domain_at(
-    tree: ZoneTree,
-    model: PriorModel,
-    point: NDArray[np.float64],
-    destination: int,
-    finest: int,
-    asked: tuple[int, int],
-    headcount: int,
-    alpha: float,
-) -> Domain:
-    """Return the origins of a destination with `headcount` workers and `alpha` of them for each cell."""
-    prior = prior_from(tree, model, point, destination)
-    bounds = nest(tree, point, prior, finest, asked).bounds
+def domain_of(of: Resampled, d: int) -> Domain:
+    """Return the origins of the destination in place d."""
+    tree, point, headcount, alpha = of.tree, of.points[d], of.plan[d, 4], of.alpha[d]
+    prior = prior_from(tree, of.model, point, of.destination[d])
+    bounds = nest(tree, point, prior, of.plan[d, 3], (of.plan[d, 0], of.plan[d, 1])).bounds
     every = float(prior.mass[-1])
     zones = tree.cumulative.size - 1
     share = np.empty(zones + 1)

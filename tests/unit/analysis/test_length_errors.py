@@ -12,6 +12,7 @@ from synthmap.analysis.length_errors import (
     common_part_and_wasserstein_km,
     length_errors,
 )
+from synthmap.analysis.prior_cells import Resampled
 from synthmap.analysis.prior_world import Setting, prior_world
 from synthmap.analysis.table import pair_km
 from synthmap.geography.prior import NO_TABLE, PriorModel
@@ -32,7 +33,8 @@ def compared(town):
         columns = np.stack([plan.cells_asked, plan.groups_asked, plan.cells, plan.finest, plan.headcount], axis=1)
         tables = cell_tables(plan.headcount, plan.cells, alpha)
         classes = classes_of(town.tree)
-        found = length_errors(at.tree, at.model, at.points, PLACES, columns, alpha, tables, classes, np.zeros(1, int))
+        of = Resampled(at.tree, at.model, at.points, PLACES, columns, alpha, tables)
+        found = length_errors(of, classes, np.zeros(1, int))
         nearer, away = np.zeros((WORLDS, classes)), np.zeros(WORLDS)
         for seed in range(WORLDS):
             for table, sign in zip(prior_world(at, plan, seed), (-1, 1), strict=True):

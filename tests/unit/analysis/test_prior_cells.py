@@ -8,7 +8,7 @@ from scipy.special import gammaln
 from scipy.stats import binom, multinomial
 
 from synthmap.analysis.cell_tables import STEPS, cell_tables
-from synthmap.analysis.prior_cells import between, domain_at, inside, nobody, some
+from synthmap.analysis.prior_cells import Resampled, between, domain_of, inside, nobody, some
 from synthmap.geography.prior import NO_TABLE, PriorModel, PriorTable, mass_below, prior_from
 
 N, ALPHA = 4, 0.7
@@ -95,10 +95,13 @@ def test_shares_of_zones_are_those_of_the_prior(town, with_table):
     first[51:] = 3
     table = PriorTable(first, np.array([7, 80, 400], np.int32), np.array([4, 1, 2])) if with_table else NO_TABLE
     model = PriorModel(4.0, 2.0, 0.1, 0.5 if with_table else 0.0, 5.0, table)
-    point = town.points(np.array([50], np.int32))[0]
-    prior = prior_from(town.tree, model, point, 50)
+    places = np.array([50], np.int32)
+    points = town.points(places)
+    prior = prior_from(town.tree, model, points[0], 50)
     below = np.array([mass_below(prior, town.tree.cumulative, rank) for rank in range(402)])
-    found = domain_at(town.tree, model, point, 50, -1, (12, 1), 30, 0.5)
+    plan, alpha = np.array([[12, 1, 12, -1, 30]]), np.array([0.5])
+    tables = cell_tables(np.array([30]), np.array([12]), alpha)
+    found = domain_of(Resampled(town.tree, model, points, places, plan, alpha, tables), 0)
     assert found.share == pytest.approx(np.diff(below) / below[-1], abs=1e-15)
     assert (found.bounds[0], found.bounds[-1], found.prior.size) == (0, 401, 12)
     assert np.add.reduceat(found.share, found.bounds[:-1]) == pytest.approx(found.prior)
