@@ -149,8 +149,12 @@ def _part(
     most = min(int(x[-1]), int(t + 7.0 * math.sqrt(t) + 5.0))
     lives = np.zeros((most + 1, x.size))  # chance that so many of x true workers live in the part
     for i in range(x.size):
-        for v in range(most + 1):
-            lives[v, i] = _binomial(int(x[i]), v, part)
+        if part >= 1.0:
+            lives[min(most, int(x[i])), i] = 1.0
+            continue
+        lives[0, i] = (1.0 - part) ** x[i]
+        for v in range(min(most, int(x[i]))):
+            lives[v + 1, i] = lives[v, i] * (x[i] - v) / (v + 1.0) * part / (1.0 - part)
     here = lives @ chance
     absolute, mean, square, spread, drawn, both = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
     for j in range(y.size):
@@ -192,20 +196,24 @@ def joint_counts(
         return np.array([float(n)]), np.array([float(n)]), np.ones((1, 1))
     width = 6.0 * math.sqrt(n * share * (1.0 - share)) + 8.0
     first, last = max(0, int(n * share - width)), min(n, int(n * share + width))
-    x = np.arange(first, last + 1, max(1, (last - first) // _MOST)).astype(np.float64)
     spread = math.sqrt((n + total) / (1.0 + total))
     low, high = n * (first + alpha) / total, n * (last + alpha) / total
     bottom = max(0, int(low - 8.0 * math.sqrt(low) * spread))
     top = min(n, int(high + 8.0 * math.sqrt(high) * spread + 16.0))
-    y = np.arange(bottom, top + 1, max(1, (top - bottom) // _MOST)).astype(np.float64)
-    chance = np.empty((x.size, y.size))
-    ways = np.empty(y.size)
+    step = max(1, (top - bottom) // _MOST)  # the same for both, so that few sums of the two occur
+    x = np.arange(first, last + 1, step).astype(np.float64)
+    y = np.arange(bottom, top + 1, step).astype(np.float64)
+    ways, urn = np.empty(y.size), np.empty(x.size + y.size - 1)
     for j in range(y.size):
         ways[j] = math.lgamma(n + 1.0) - math.lgamma(y[j] + 1.0) - math.lgamma(n - y[j] + 1.0)
+    for both in range(urn.size):
+        ours = first + bottom + step * both + alpha
+        urn[both] = math.lgamma(ours) + math.lgamma(n + total - ours) - math.lgamma(total + n)
+    chance = np.empty((x.size, y.size))
     for i in range(x.size):
-        ours, rest = x[i] + alpha, total - x[i] - alpha
-        whole = math.lgamma(total) - math.lgamma(ours) - math.lgamma(rest) - math.lgamma(total + n)
+        ours = x[i] + alpha
+        whole = math.lgamma(total) - math.lgamma(ours) - math.lgamma(total - ours)
         weight = _binomial(n, int(x[i]), share)
         for j in range(y.size):
-            chance[i, j] = weight * math.exp(ways[j] + whole + math.lgamma(y[j] + ours) + math.lgamma(n - y[j] + rest))
+            chance[i, j] = weight * math.exp(ways[j] + whole + urn[i + j])
     return x, y, chance / chance.sum()
