@@ -75,12 +75,11 @@ class Expected(BaseModel):
         counts are not resampled.
     prior_share : float
         Share of synthetic workers drawn from the prior.
-    cpc_cells : float or None
-        Common part of the tables of cells, if the prior were the truth (`expected_common_part`); None where
-        ``distance_bias_km`` is, or cells differ in prior mass, as those by distance do.
-    spurious_cells, missing_cells : float or None
-        Shares of occupied cells (`expected_pairs`); None likewise. Zones do not fit cells of equal mass exactly:
-        spurious ones were told up to a fifth too low.
+    cpc_cells, spurious_cells, missing_cells : float or None
+        Common part of the tables of cells, and shares of occupied ones, if the prior were the truth: `expected_flows`;
+        where it tells none, `expected_common_part` and `expected_pairs`, which take cells to have equal mass. Zones do
+        not fit such cells exactly, and spurious ones come out up to a fifth too low. None where ``distance_bias_km``
+        is, and of cells by distance where `expected_flows` is.
     cpc : dict of str to float
         Common part of commuters, keyed as `Comparison.cpc`: as the histogram's plan expects it, from origins of the
         level that it was planned for to zones; where real counts are resampled, all of `expected_flows`, or none.
@@ -114,9 +113,9 @@ class Expected(BaseModel):
     length_wasserstein_by_destination_km: float | None
     distance_sampling_sd_km: float | None
     prior_share: float
-    cpc_cells: float | None
-    spurious_cells: float | None
-    missing_cells: float | None
+    cpc_cells: float | None = None
+    spurious_cells: float | None = None
+    missing_cells: float | None = None
     cpc: dict[str, float]
     tv: float | None = None
     tv_unweighted: float | None = None
@@ -143,27 +142,24 @@ def expectation(manifest: Manifest, plan: PublishedPlan, setting: Setting, zones
     world = prior_world(setting, plan)
     both = None if world is None else pair(*world, len(zones))
     cells = None if both is None else in_cells(both, setting, plan)
-    sampling, overlap, spurious, missing = None, None, None, None
+    flows = expected_flows(setting, plan, zones)
+    sampling = None
+    planned = {} if plan.resampled else {f"{_planned_level(manifest)}/{ZONE}": weighted_mean(plan.common_part, n)}
+    told: dict[str, Any] = {"cpc": planned} if flows is None else dict(vars(flows))
+    if flows is None and plan.resampled and alike and modelled(setting, plan).all():
+        model = n, plan.size, plan.cells, mass / plan.cells, plan.keep_units / KEEP_UNITS
+        told["cpc_cells"] = float(weighted_mean(expected_common_part(*model), n + plan.size))
+        told["spurious_cells"], told["missing_cells"] = expected_pairs(*model)
     bias = np.full(n.size, np.nan)
     if plan.resampled:
         deviation = sampling_sd_km(variances, n, plan.size, _pull(mass, plan))
         sampling = float(weighted_mean(deviation, n))
-        model = n, plan.size, plan.cells, mass / plan.cells, plan.keep_units / KEEP_UNITS
         bias = expected_bias_km(setting, plan)
-        if alike and modelled(setting, plan).all():
-            overlap = float(weighted_mean(expected_common_part(*model), n + plan.size))
-            spurious, missing = expected_pairs(*model)
-    flows = expected_flows(setting, plan, zones)
-    planned = {} if plan.resampled else {f"{_planned_level(manifest)}/{ZONE}": weighted_mean(plan.common_part, n)}
-    told: dict[str, Any] = {f"distance_{name}": value for name, value in _errors(plan.predicted_km, bias, n).items()}
-    told |= {"cpc": planned} if flows is None else vars(flows)
+    told |= {f"distance_{name}": value for name, value in _errors(plan.predicted_km, bias, n).items()}
     return Expected(
         length_wasserstein_by_destination_km=_mean(wasserstein, n) if alike or not plan.resampled else None,
         distance_sampling_sd_km=sampling,
         prior_share=float(weighted_mean(plan.prior_share, n)),
-        cpc_cells=overlap,
-        spurious_cells=spurious,
-        missing_cells=missing,
         **told,
         by_headcount=_by(plan, bias, n.astype(float), HEADCOUNT_EDGES),
         by_density=_by(plan, bias, density, density_edges(density)),

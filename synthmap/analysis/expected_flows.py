@@ -50,6 +50,8 @@ class ExpectedFlows:
         Relative error of workers by area of residence, by level: at least 0.
     pairs : dict of str to ExpectedPairs
         By ``level/level``.
+    cpc_cells, spurious_cells, missing_cells : float
+        Of the tables of cells.
     cpl, length_wasserstein_km : float
         The latter in km.
     gravity : GravityFit or None
@@ -62,6 +64,9 @@ class ExpectedFlows:
     cpc: dict[str, float]
     marginals: dict[str, float]
     pairs: dict[str, ExpectedPairs]
+    cpc_cells: float
+    spurious_cells: float
+    missing_cells: float
     cpl: float
     length_wasserstein_km: float
     gravity: GravityFit | None
@@ -122,7 +127,7 @@ def expected_flows(
         for row, destination in enumerate(units)
         for column, origin in enumerate(units)
     }
-    fit = None
+    of_cells, fit = _pairs(*found.cells[1:].tolist()), None
     if laid_out.fitted >= 0:
         level = list(units)[laid_out.fitted]
         places = np.unique(units[level][plan.destination])
@@ -134,6 +139,9 @@ def expected_flows(
         cpc=cpc,
         marginals={level: float(found.absolute[-1, column] / workers) for column, level in enumerate(units)},
         pairs={f"{level}/{level}": _pairs(*row) for level, row in zip(units, found.pairs.tolist(), strict=True)},
+        cpc_cells=float(1.0 - found.cells[0] / (2.0 * workers)),
+        spurious_cells=of_cells.spurious_share,
+        missing_cells=of_cells.missing_share,
         cpl=cpl,
         length_wasserstein_km=wasserstein,
         gravity=fit,

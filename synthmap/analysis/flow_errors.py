@@ -45,6 +45,8 @@ class FlowErrors(NamedTuple):
         Sum over destinations of ``Σ E|D|/(2n)`` over zones.
     pairs : ndarray of float64, shape (levels, 3)
         Expected pairs of units of one level with workers in the true table, in the synthetic one, and in both.
+    cells : ndarray of float64, shape (4,)
+        ``Σ E|D|`` over cells of destinations, and these with true workers, with synthetic ones, and with both.
     flows : ndarray of float64, shape (2, units with destinations, units)
         Expected true workers by unit of destination and of origin at the fitted level, and the mean of D.
     """
@@ -53,6 +55,7 @@ class FlowErrors(NamedTuple):
     absolute: NDArray[np.float64]
     variation: float
     pairs: NDArray[np.float64]
+    cells: NDArray[np.float64]
     flows: NDArray[np.float64]
 
 
@@ -74,6 +77,7 @@ def flow_errors(of: Resampled, units: Units, stop: NDArray[np.int64]) -> FlowErr
     slots, zones = units.first[levels], units.closes.size
     size = units.first[units.fitted + 1] - units.first[units.fitted] if units.fitted >= 0 else 0
     absolute, pairs, variation = np.zeros((levels + 1, levels)), np.zeros((levels, 3)), 0.0
+    cells = np.zeros(4)
     flows = np.zeros((2, units.place.max() + 1, size))
     sums = np.zeros((levels, slots, 5))  # of the unit that each level of destinations above zones is at, see `_add`
     none = np.ones((slots, 3))  # of units above zones, of the unit of destinations that its level is at, see `_none`
@@ -81,10 +85,10 @@ def flow_errors(of: Resampled, units: Units, stop: NDArray[np.int64]) -> FlowErr
     for d in range(destination.size):
         here = domain_of(of, d)
         if here.prior.size != of.plan[d, 2] or stop[0]:
-            return FlowErrors(False, absolute, variation, pairs, flows)
+            return FlowErrors(False, absolute, variation, pairs, cells, flows)
         start = absolute[0, 0]
         row = flows[:, units.place[d]] if units.fitted == 0 else np.empty((2, 0))
-        _one(sums[0], absolute[0], pairs[0], none, row, of, d, here, units)
+        _one(sums[0], absolute[0], pairs[0], cells, none, row, of, d, here, units)
         variation += (absolute[0, 0] - start) / (2.0 * of.plan[d, 4])
         done = 1  # levels of which a unit of destinations ends before the next destination
         for rank in range(destination[d], destination[d + 1] if d + 1 < destination.size else zones):
@@ -95,9 +99,11 @@ def flow_errors(of: Resampled, units: Units, stop: NDArray[np.int64]) -> FlowErr
                     for i in range(2):
                         flows[i, units.place[d], slot] = sums[level - 1, units.first[level] + slot, i]
             _close(sums[level - 1], sums[level], absolute[level], units)
-            _count(none[units.first[level] : units.first[level + 1]], pairs[level])
+            for slot in range(units.first[level], units.first[level + 1]):
+                _count((none[slot, 0], none[slot, 1], none[slot, 2]), pairs[level])
+                none[slot] = 1.0
     _close(sums[levels - 1], np.zeros((slots, 5)), absolute[levels], units)
-    return FlowErrors(True, absolute, variation, pairs, flows)
+    return FlowErrors(True, absolute, variation, pairs, cells, flows)
 
 
 @compiled
@@ -119,13 +125,11 @@ def _close(sums: NDArray[np.float64], above: NDArray[np.float64], absolute: NDAr
 
 
 @compiled
-def _count(none: NDArray[np.float64], pairs: NDArray[np.float64]) -> None:
-    """Add the chances that pairs have true workers, synthetic ones, and both; those of nobody are one again."""
-    for slot in range(len(none)):
-        pairs[0] += 1.0 - none[slot, 0]
-        pairs[1] += 1.0 - none[slot, 1]
-        pairs[2] += 1.0 - none[slot, 0] - none[slot, 1] + none[slot, 2]
-        none[slot] = 1.0
+def _count(none: tuple[float, float, float], pairs: NDArray[np.float64]) -> None:
+    """Add the chances of true workers, of synthetic ones, and of both, from those of none, none, and neither."""
+    pairs[0] += 1.0 - none[0]
+    pairs[1] += 1.0 - none[1]
+    pairs[2] += 1.0 - none[0] - none[1] + none[2]
 
 
 @compiled
@@ -159,6 +163,7 @@ def _one(
     sums: NDArray[np.float64],
     absolute: NDArray[np.float64],
     pairs: NDArray[np.float64],
+    cells: NDArray[np.float64],
     none: NDArray[np.float64],
     row: NDArray[np.float64],
     of: Resampled,
@@ -178,6 +183,9 @@ def _one(
         prior, drawn = here.prior[cell], here.drawn[cell]
         variance = between(n, total, np.array([prior, prior, prior, drawn, drawn, drawn]))
         mean_of = n * (drawn / prior - 1.0)  # mean of D over the share of the prior
+        ratio = read(tables, case, place_of(tables, min(n * prior, n - n * prior)), 4)
+        cells[0] += ratio * mean_absolute(n * (drawn - prior), variance)
+        _count(nobody(n, total, prior, alpha), cells[1:])
         gone = 0.0  # share of the prior in this cell up to here
         before[:] = 0.0
         for rank in range(here.bounds[cell], min(zones, here.bounds[cell + 1])):

@@ -358,9 +358,12 @@ class TestCompare:
             compare(first, other)
 
 
-def test_cells_of_unequal_mass_have_no_closed_form_and_density_has_one(released):
+def test_cells_of_unequal_mass_have_closed_forms_and_so_have_classes(released):
     found = evaluate(*released(plan={"coarsening": "distance", "cells": 8})).expected
-    assert (found.cpc_cells, found.spurious_cells, found.missing_cells) == (None, None, None)
+    made = found.pairs_cells_if_prior_were_true
+    assert found.cpc_cells == pytest.approx(found.cpc_cells_if_prior_were_true, abs=0.05)
+    assert found.spurious_cells == pytest.approx(made.spurious_share, abs=0.05)
+    assert found.missing_cells == pytest.approx(made.missing_share, abs=0.05)
     assert found.length_wasserstein_by_destination_km is None
     assert found.distance_mae_km > 0
     alike = evaluate(*released(plan={"coarsening": "prior-mass", "cells": 8})).expected

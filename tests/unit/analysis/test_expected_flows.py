@@ -10,7 +10,8 @@ from publishedplan import published_plan
 from synthmap.analysis import expected_flows as module
 from synthmap.analysis.comparison import measure
 from synthmap.analysis.expected_flows import expected_flows
-from synthmap.analysis.prior_world import Setting, prior_world
+from synthmap.analysis.measures import common_part, count_pairs
+from synthmap.analysis.prior_world import Setting, in_cells, prior_world
 from synthmap.analysis.table import pair
 from synthmap.geography.canonical import canonical
 from synthmap.geography.prior import NO_TABLE, PriorModel, prior_from
@@ -66,29 +67,27 @@ def told(found):
     return out
 
 
-def pair_shares(worlds, told):
-    """Return {name: (closed form, mean over worlds, standard error)} of pairs of units of all levels."""
-    out = {}
-    for key, share in told.items():
-        pairs = [world.pairs[key] for world in worlds]
-        true, drawn, both = (np.array([getattr(one, n) for one in pairs]) for n in ("reference", "other", "common"))
-        for name, of in (("spurious", drawn), ("missing", true)):
-            error = (both / of).std() / np.sqrt(len(pairs))
-            out[f"{name} {key}"] = getattr(share, f"{name}_share"), 1 - both.sum() / of.sum(), error
-    return out
-
-
 def compare(town, at, plan):
     """Return {name: (closed form, mean over worlds, standard error)}."""
-    worlds = [measure(pair(*prior_world(at, plan, seed), len(town.zones)), town.zones)[0] for seed in range(SEEDS)]
+    tables = [pair(*prior_world(at, plan, seed), len(town.zones)) for seed in range(SEEDS)]
+    worlds, cells = [measure(both, town.zones)[0] for both in tables], [in_cells(both, at, plan) for both in tables]
     found = expected_flows(at, plan, town.zones)
-    each = [told(one) for one in worlds]
+    each = [told(one) | {"cpc cells": common_part(of)} for one, of in zip(worlds, cells, strict=True)]
     out = {}
-    for name, value in told(found).items():
+    for name, value in (told(found) | {"cpc cells": found.cpc_cells}).items():
         values = [one[name] for one in each]
         out[name] = value, np.mean(values), np.std(values) / np.sqrt(SEEDS)
-    assert list(found.pairs) == list(worlds[0].pairs)
-    return out | pair_shares(worlds, found.pairs)
+    pairs = {key: [world.pairs[key] for world in worlds] for key in worlds[0].pairs}
+    shares = {key: (pair.spurious_share, pair.missing_share) for key, pair in found.pairs.items()}
+    assert list(shares) == list(pairs)
+    shares["cells"], pairs["cells"] = (found.spurious_cells, found.missing_cells), [count_pairs(of) for of in cells]
+    for key, both in shares.items():
+        true, drawn, common = (
+            np.array([getattr(one, n) for one in pairs[key]]) for n in ("reference", "other", "common")
+        )
+        for name, of, value in zip(("spurious", "missing"), (drawn, true), both, strict=True):
+            out[f"{name} {key}"] = value, 1 - common.sum() / of.sum(), (common / of).std() / np.sqrt(SEEDS)
+    return out
 
 
 def check(found, usual=OFF):
