@@ -71,7 +71,8 @@ def flow_errors(of: Resampled, units: Units, stop: NDArray[np.int64]) -> FlowErr
     A unit takes the share r_c of the prior mass of cell c; x_c and y_c are the cell's true and synthetic workers. The
     unit's D is Σ r_c·(y_c − x_c) and what is left of its own y and x, which have mean 0 given all cells, each from its
     own draw. So D has the mean n·Σ r_c·(p_c − q_c), q and p as in `Domain`, and the variance `between` plus `inside` of
-    each cell. Destinations are drawn independently: means and variances add.
+    each cell. Destinations are drawn independently: means and variances add, and the chances that a unit has nobody at
+    any destination of another are products.
     """
     levels = units.first.size - 1
     slots, zones = units.first[levels], units.closes.size
@@ -146,7 +147,7 @@ def _nobody(
     """Return these chances of a unit from its sums, see `between`: parts of several cells are taken for fewer whole."""
     mass = total * linear[3] - n * linear[0]  # α·Σr
     part = linear[5] / linear[3]  # mean of r
-    if part * alpha < (1.0 - 1e-6) * mass:
+    if cells > 1 and part * alpha < (1.0 - 1e-6) * mass:
         return nobody(n, total, linear[0], mass)
     return _others(_meet(n, linear[0], linear[3], _like_whole(part, linear[3] * cells), tables, case))
 

@@ -101,7 +101,7 @@ def check(found, usual=OFF):
     [
         {"cells": 8},
         {"cells": 24, "elsewhere": 0.1},
-        {"cells": 1, "elsewhere": 0.1},
+        {"cells": 1, "elsewhere": 0.1, "alpha_numerator": 0},
         {"cells": 12, "finest": 1},  # by distance: of unequal mass
         {"cells": 60},  # smaller than tracts
     ],
