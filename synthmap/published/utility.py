@@ -125,7 +125,8 @@ class _Plan:
         planned = self.frame["common_part"]
         self.common_part = planned.to_numpy()
         if planned.is_null().any():
-            self.common_part = expected_common_part(self.headcount, self.size, self.cells, alpha)
+            keep = self.frame["keep_units"].fill_null(_KEEP_UNITS).to_numpy() / _KEEP_UNITS
+            self.common_part = expected_common_part(self.headcount, self.size, self.cells, alpha, keep)
 
     def __len__(self) -> int:
         return self.frame.height

@@ -14,6 +14,8 @@ from pipelines.release import release
 from synthmap.analysis.compare import compare, report
 from synthmap.confidential.fidelity import evaluate
 from synthmap.errors import ConfigurationError, GeographyError, ReleaseCorruptError, VintageError
+from synthmap.published.store import ReleaseStore
+from synthmap.published.utility import release_utility
 
 OTHER_ZONES = {
     "ids": pl.col("id").cast(pl.String) + "x",
@@ -369,3 +371,12 @@ def test_cells_of_unequal_mass_have_closed_forms_and_so_have_classes(released):
     alike = evaluate(*released(plan={"coarsening": "prior-mass", "cells": 8})).expected
     assert None not in (alike.cpc_cells, alike.spurious_cells, alike.length_wasserstein_by_destination_km)
     assert sum(one.destinations for one in alike.by_density) == sum(one.destinations for one in alike.by_headcount)
+
+
+def test_what_is_served_of_a_release_with_dropping_is_what_is_expected_of_it(make_spec):
+    """Dropped cells leave less of the prior: as if none were, the common part is told too low."""
+    spec = make_spec(segments=None, plan={"keep": 0.3}, privacy={"epsilon": 2.0}, run={"seed": 1})
+    found = release(spec, scheduler="threads")
+    served = release_utility(ReleaseStore(found.path.parent).open(found.release)).common_part
+    expected = evaluate(found.path, spec).expected.cpc_cells
+    assert served == pytest.approx(expected, abs=1e-4)
