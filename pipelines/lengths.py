@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from pipelines.partition import read_sums
+from pipelines.partition import SUMS, read_sums
 from pipelines.places import fetch, results
 from pipelines.stage import attempt, stage
 from synthmap.geography.region import open_region
@@ -33,7 +33,7 @@ def measure(
     published: a task that Dask runs again, or a run after a crash, draws anew, and nobody is to see both.
     """
     region = open_region(fetch(region_directory, directory))
-    each = [read_sums(fetch(partition, directory)) for partition in partitions]
+    each = [read_sums(fetch(partition / SUMS, directory)) for partition in partitions]
     sums = LengthSums(*(sum(parts) for parts in zip(*each, strict=True)))
     stream = secure_stream() if spec.run.seed is None else seeded_stream(spec.run.seed)
     noisy = noisy_sums(classes, sums, stream)

@@ -18,6 +18,7 @@ from synthmap.mechanism.lengths import LengthClasses, LengthSums, length_sums, p
 from synthmap.mechanism.table import Counts
 from synthmap.spec import Spec
 
+SUMS = "lengths.npy"
 Rows = tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int64]]
 
 
@@ -80,7 +81,7 @@ def collect(
         if classes is not None:
             counts = Counts(starts, origin, workers)
             sums = length_sums(region, public_decay(spec), classes, ranks, headcount, counts)
-            np.save(path / "lengths.npy", np.stack(sums))
+            np.save(path / SUMS, np.stack(sums))
     return directory / path.name
 
 
@@ -115,5 +116,5 @@ def read_counts(path: Path) -> Counts:
 
 
 def read_sums(path: Path) -> LengthSums:
-    """Return the sums of lengths in the directory of a partition: all but workers confidential."""
-    return LengthSums(*load(path / "lengths.npy"))
+    """Return the sums of lengths in the file `SUMS` of a partition: all but workers confidential."""
+    return LengthSums(*load(path))

@@ -63,7 +63,7 @@ class Released:
 
 @dataclass(frozen=True)
 class Planned:
-    """What a release of a spec would do and cost; nothing is spent or published."""
+    """About what a release of a spec would do, and what it costs; nothing is spent or published."""
 
     plan: Plan
     settings: PlanSettings
@@ -185,7 +185,7 @@ def release(
 def plan(spec: Spec, *, scheduler: str | Cluster = "auto", progress: Progress = quiet) -> Planned:
     """Return the plan of `spec`, made from public headcounts; nothing is drawn.
 
-    No lengths are measured: where the spec has that, a release plans with another decay.
+    No lengths are measured: where the spec has that, a release plans with another decay, and trusts it more.
     """
     with _prepared(spec, scheduler, progress) as ready:
         settings, found = ready.settings(), ready.plan()

@@ -201,7 +201,7 @@ SpecPath = Annotated[Path, typer.Argument(metavar="SPEC", help="A TOML spec.")]
 
 @app.command()
 def plan(path: SpecPath, scheduler: Scheduler = "auto", as_json: AsJson = False) -> None:
-    """Show what a release would do and cost, by class of headcount. Spends and publishes nothing."""
+    """Show about what a release would do, by class of headcount, and what it costs. Spends and publishes nothing."""
     from pipelines import release as pipeline
     from synthmap.spec import read_spec
 
@@ -237,7 +237,7 @@ def plan(path: SpecPath, scheduler: Scheduler = "auto", as_json: AsJson = False)
     if spec.lengths_epsilon:
         lines.append(
             f"a release first measures mean commutes, with ε = {shown_loss(spec.lengths_epsilon)} of this for "
-            "each job, and so plans with another decay of the prior than this; nothing was measured now"
+            "each job, and so plans with another decay of the prior, and more trust in it; nothing was measured now"
         )
     _print(values, as_json, "\n".join(lines))
 

@@ -19,7 +19,7 @@ from synthmap.remote import anchored
 _OF_ZONES = {"", "count", "geometry", "id", "in", "latitude", "level", "longitude", "out", "prior_share", "weight"}
 _OF_ZONES |= {"out_error", "zone", "zones"}
 _LEAST_EPSILON = 1e-3  # that a part of privacy.epsilon may be
-_STRENGTH, _STRENGTH_FITTED = 5.0, 15.0  # workers that a prior is worth by itself, and with scales that were fitted
+_STRENGTH, _STRENGTH_FITTED = 5.0, 15.0  # workers that a prior is worth, see `usual_strength`
 _LENGTHS_SHARE = 50  # measured lengths take one in so many of privacy.epsilon
 _OF_FLOWS = {"destination", "distance_km", "expected_error", "high", "low", "origin"}
 
@@ -300,13 +300,9 @@ class Spec(_Section):
 
     @property
     def strength(self) -> float:
-        """How many workers the prior is believed to be worth at a destination.
-
-        By itself as large as errors of averages were seen to be in three published tables by the prior alone, with a
-        decay that is fitted by class and with one that is not.
-        """
-        usual = _STRENGTH_FITTED if self.prior.class_scales_km else _STRENGTH
-        return usual if self.prior.strength is None else self.prior.strength
+        """How many workers the prior is believed to be worth at a destination."""
+        fitted = 1.0 if self.prior.class_scales_km else 0.0
+        return usual_strength(fitted) if self.prior.strength is None else self.prior.strength
 
     @property
     def elsewhere_share(self) -> float:
@@ -314,6 +310,15 @@ class Spec(_Section):
         if self.prior.elsewhere_share is not None:
             return self.prior.elsewhere_share
         return 0.1 if self.outside == "elsewhere" else 0.0
+
+
+def usual_strength(fitted: float) -> float:
+    """Return how many workers a prior is worth whose decay was fitted, by class, to a share of what it could be.
+
+    So that the errors of average commutes by the prior alone are as they were seen in three published tables (Leeds
+    2011, District of Columbia 2023, Rhode Island 2019), with the usual decay and with one that was fitted.
+    """
+    return _STRENGTH + fitted * (_STRENGTH_FITTED - _STRENGTH)
 
 
 def read_spec(path: Path) -> Spec:

@@ -17,7 +17,7 @@ from pipelines.jobs.order import Order, Progress, read_order
 
 _SIGNALS = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
 # per cent at which the stages of a release begin; how they move follows from public numbers only
-_BEGINS = {"zones": 0, "read": 5, "plan": 35, "draw": 60, "publish": 90}
+_BEGINS = {"zones": 0, "read": 5, "collect": 25, "lengths": 32, "plan": 35, "draw": 60, "publish": 90}
 _ENDS = dict(zip(_BEGINS, [*list(_BEGINS.values())[1:], 99], strict=True))
 
 

@@ -22,7 +22,7 @@ from synthmap.kernels.lengths import PARTS, lengths_of, noise_of_sums
 from synthmap.kernels.stream import Stream, draw_all
 from synthmap.mechanism.table import Counts
 from synthmap.privacy.lengths import least_lengths_units
-from synthmap.spec import Spec
+from synthmap.spec import Spec, usual_strength
 
 MOST_CLASSES = 8
 _CAP = 5.0  # times the public mean length: longer commutes count as this long, so that noise stays small
@@ -101,6 +101,8 @@ class MeasuredLengths:
         Mean length by class that the decay is fitted to, cut off at the cap.
     scales_km : list of float
         The fitted scales.
+    trust : float
+        Share that measured means have in those, the rest being public, by worker: it follows from noise and headcounts.
     """
 
     epsilon: float
@@ -111,6 +113,7 @@ class MeasuredLengths:
     noisy: list[int]
     mean_km: list[float]
     scales_km: list[float]
+    trust: float
 
 
 def public_decay(spec: Spec) -> PriorModel:
@@ -248,10 +251,11 @@ def fit_decay(
     epsilon : float
         Natural-log ε of one job that the sums cost.
     """
-    measured = noisy / PARTS * classes.cap_km / workers
+    each = np.maximum(workers, 1)  # a class lies between sampled destinations, of which another machine may see none
+    measured = noisy / PARTS * classes.cap_km / each
     away = model.elsewhere_share  # they count as the public mean
     inside = (measured - away * classes.public_km) / (1.0 - away)
-    noise = _noise_km(classes.units, classes.cap_km) / workers / (1.0 - away)
+    noise = _noise_km(classes.units, classes.cap_km) / each / (1.0 - away)
     trust = (_TRUST * classes.public_km) ** 2 / ((_TRUST * classes.public_km) ** 2 + noise**2)
     mean = np.clip(classes.public_km + trust * (inside - classes.public_km), 0.0, classes.cap_km)
     scales = [
@@ -267,6 +271,7 @@ def fit_decay(
         noisy=noisy.tolist(),
         mean_km=mean.tolist(),
         scales_km=scales,
+        trust=float(np.average(trust, weights=each)),
     )
 
 
@@ -289,10 +294,15 @@ def fit_to_table(region: Region, spec: Spec, table: PriorTable) -> MeasuredLengt
 
 
 def with_decay(spec: Spec, measured: MeasuredLengths) -> Spec:
-    """Return `spec` with the decay by class that was fitted, and what of its ε that took."""
-    fitted = {"class_edges_km": measured.edges_km, "class_scales_km": measured.scales_km}
-    prior = spec.prior.model_copy(update={**fitted, "lengths_epsilon": measured.epsilon})
-    return spec.model_copy(update={"prior": prior})
+    """Return `spec` with the decay by class that was fitted, how far to believe it, and what of its ε that took."""
+    told = spec.prior.strength
+    fitted = {
+        "class_edges_km": measured.edges_km,
+        "class_scales_km": measured.scales_km,
+        "lengths_epsilon": measured.epsilon,
+        "strength": usual_strength(measured.trust) if told is None else told,
+    }
+    return spec.model_copy(update={"prior": spec.prior.model_copy(update=fitted)})
 
 
 def _scale_km(tree: ZoneTree, model: PriorModel, points: NDArray[np.float64], cap: float, mean: float) -> float:

@@ -1,5 +1,6 @@
 """Releases that measure mean commutes: the same however they are split, paid for once and first, and stated in full."""
 
+import io
 import json
 from fractions import Fraction
 
@@ -9,6 +10,7 @@ import pytest
 
 import pipelines.lengths
 import pipelines.synthesize
+from pipelines.jobs.__main__ import _BEGINS, _teller
 from pipelines.release import plan, release
 from pipelines.spending import charge_of
 from synthmap.errors import ConfidentialDataError, ReleaseCorruptError
@@ -89,6 +91,22 @@ def test_lengths_are_paid_for_once_and_before_they_are_measured(lengths_spec, ca
     assert calls == ["reading 4", "drawing 4", "noisy_sums", "synthesize"]
 
 
+@pytest.mark.parametrize("lengths", [0, LENGTHS])
+def test_what_a_job_shows_of_its_way_never_goes_back_and_is_whole_only_in_the_end(lengths_spec, lengths):
+    calls, events = [], io.StringIO()
+    spec = lengths_spec(prior={"lengths_epsilon": lengths})
+    release(spec, scheduler="threads", progress=lambda *call: calls.append(call))
+    progress = _teller(events)
+    for call in calls:
+        progress(*call)
+    told = [json.loads(line) for line in events.getvalue().splitlines()]
+    shares = [one["percent"] for one in told]
+    assert shares == sorted(shares)
+    assert [one["stage"] for one in told if one["percent"] >= 90][:1] == ["draw"]  # its end
+    assert {one["stage"] for one in told} == set(_BEGINS) - (set() if lengths else {"collect", "lengths"})
+    assert shares[-1] == 99
+
+
 def test_who_may_not_draw_measures_nothing(lengths_spec, calls, left_in, tmp_path):
     def refuse(name, cost):
         raise ConfidentialDataError("no")
@@ -133,7 +151,24 @@ def test_by_itself_a_fiftieth_is_measured_out_of_the_whole(region_spec, write_sp
     assert (
         Fraction(dearest) + Fraction(4 / 50) <= Fraction(privacy.certified_per_job.epsilon) <= 4 == privacy.dp.epsilon
     )
-    assert sum(Fraction(part.epsilon) * part.times for part in charge_of(spec).parts) == 4
+    asked = [(part.name, part.times, Fraction(part.epsilon)) for part in charge_of(spec).parts]
+    lengths = Fraction(4 / 50)
+    assert asked == [("mean lengths, all jobs together", 1, lengths), ("table", 1, 4 - lengths)]
+    twice = spec.model_copy(update={"privacy": spec.privacy.model_copy(update={"max_jobs_per_worker": 2})})
+    assert [(part.times, Fraction(part.epsilon)) for part in charge_of(twice).parts] == [
+        (1, 2 * lengths),
+        (2, 4 - lengths),
+    ]
+
+
+def test_the_noise_of_lengths_is_new_each_time_and_known_to_nobody(lengths_spec):
+    """Neither the same for all releases nor that of a seed."""
+    drawn = [
+        tuple(release(lengths_spec(run={"seed": seed}), scheduler="threads").manifest.prior.lengths.noisy_sums)
+        for seed in (None, None, 0, 0, 1)
+    ]
+    assert drawn[2] == drawn[3]
+    assert len(set(drawn)) == 4
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
@@ -149,7 +184,7 @@ def test_a_manifest_tells_all_that_was_paid(lengths_spec, choice, jobs):
     assert Fraction(table) + Fraction(LENGTHS) <= Fraction(privacy.certified_per_job.epsilon) <= 4
     assert len(prior.class_scales_km) == len(prior.class_edges_km) + 1 == len(prior.lengths.noisy_sums)
     assert sum(prior.lengths.workers) == 3000
-    assert prior.strength == 15
+    assert 5 < prior.strength < 15  # of 3,000 workers means are noisy
     told = json.dumps(read_statement(found.path).model_dump(mode="json"), ensure_ascii=False)
     assert "That took ε = 0.3 of" in told
     assert "beliefs, lengths" in told

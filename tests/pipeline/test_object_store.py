@@ -28,6 +28,7 @@ from synthmap.spec import read_spec
 
 pytestmark = pytest.mark.skipif(bool(objectstore.MISSING), reason=f"not installed: {', '.join(objectstore.MISSING)}")
 ROOT = Path("s3:/bucket")
+LENGTHS = {"lengths_epsilon": "auto"}
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +63,7 @@ def far(bucket, region, region_spec, write_spec, with_changes, tmp_path):
     def make(**changes):
         table = region_spec["tables"][0] | {"path": "s3://bucket/in/od.parquet"}
         own = {"store": "s3://bucket/store", "zones": {"path": "s3://bucket/in/zones.parquet"}, "tables": [table],
-               "run": {"scratch": "s3://bucket/scratch", "seed": 7, "partitions": 3}}  # fmt: skip
+               "run": {"scratch": "s3://bucket/scratch", "seed": 7, "partitions": 3}, "prior": LENGTHS}  # fmt: skip
         values = with_changes(with_changes(region_spec, own), changes)
         return read_spec(write_spec(tmp_path / "far.toml", values))
 
@@ -72,7 +73,7 @@ def far(bucket, region, region_spec, write_spec, with_changes, tmp_path):
 @pytest.fixture
 def expected(make_spec, read_od):
     """The same table, made on a disk."""
-    return read_od(release(make_spec(run={"seed": 7}), scheduler="threads").path)
+    return read_od(release(make_spec(run={"seed": 7}, prior=LENGTHS), scheduler="threads").path)
 
 
 @pytest.mark.parametrize("scheduler", ["threads", "processes"])

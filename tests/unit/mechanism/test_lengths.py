@@ -18,7 +18,15 @@ from synthmap.geography.region import make_region
 from synthmap.kernels.lengths import PARTS
 from synthmap.kernels.stream import seeded_stream
 from synthmap.mechanism.chosen import plan_destinations
-from synthmap.mechanism.lengths import MOST_CLASSES, _capped_km, fit_decay, length_classes, length_sums, noisy_sums
+from synthmap.mechanism.lengths import (
+    MOST_CLASSES,
+    _capped_km,
+    fit_decay,
+    length_classes,
+    length_sums,
+    noisy_sums,
+    with_decay,
+)
 from synthmap.mechanism.plan import table_epsilon
 from synthmap.mechanism.table import Counts
 from synthmap.spec import PriorSpec, PrivacySpec, Spec, TableSpec, ZonesSpec
@@ -256,9 +264,36 @@ def test_few_workers_move_little(town, places, factor):
     noisy = np.array([int(factor * classes.public_km[0] / classes.cap_km * PARTS * 3)])
     (scale,) = fit_decay(town, PUBLIC, classes, workers, noisy, 0.1).scales_km
     assert scale == pytest.approx(PUBLIC.scale_km, rel=0.02)
+    assert fit_decay(town, PUBLIC, classes, workers, noisy, 0.1).trust < 0.01
     many, _, workers = classes_of(town, places[:3], [10**5] * 3, 0.1)
     noisy = (factor * many.public_km / many.cap_km * PARTS * workers).astype(np.int64)
-    assert abs(math.log(fit_decay(town, PUBLIC, many, workers, noisy, 0.1).scales_km[0] / PUBLIC.scale_km)) > 0.4
+    found = fit_decay(town, PUBLIC, many, workers, noisy, 0.1)
+    assert abs(math.log(found.scales_km[0] / PUBLIC.scale_km)) > 0.4
+    assert found.trust > 0.99
+
+
+@pytest.mark.parametrize(
+    ("told", "trust", "strength"), [(None, 0.0, 5.0), (None, 0.5, 10.0), (None, 1.0, 15.0), (7.0, 1.0, 7.0)]
+)
+def test_a_decay_is_believed_as_far_as_it_was_measured_unless_told_otherwise(tables, told, trust, strength):
+    """And what that took of ε stays taken, whatever a spec says of itself once it has scales."""
+    spec = spec_of(1.0, "auto")
+    spec = spec.model_copy(update={"prior": spec.prior.model_copy(update={"strength": told})})
+    found = fit_decay(tables.town, PUBLIC, tables.classes, tables.workers, np.zeros_like(tables.workers), 0.02)
+    fitted = with_decay(spec, replace(found, trust=trust))
+    assert fitted.strength == strength
+    assert fitted.lengths_epsilon == 0.02
+    assert table_epsilon(fitted) == table_epsilon(spec) < 1.0
+
+
+def test_a_class_in_which_another_machine_sees_nobody_is_no_fault(tables):
+    """Edges are lengths of sampled destinations: the last bit may decide. It would be found after it was paid for."""
+    workers = tables.workers.copy()
+    workers[1] = 0
+    noisy = tables.sums(np.repeat(tables.places[:, None], 20, axis=1))
+    found = fit_decay(tables.town, PUBLIC, tables.classes, workers, noisy, 2.0)
+    assert all(0 < one < math.inf for one in [*found.scales_km, found.trust])
+    assert np.isfinite(found.mean_km).all()
 
 
 @pytest.mark.parametrize("noisy", [-(2**62), -(10**9), -1, 0, 10**9, 2**62 + 10**12])
