@@ -59,7 +59,7 @@ def common_part_and_wasserstein_km(found: LengthErrors) -> tuple[float, float]:
 
 def classes_of(tree: ZoneTree) -> int:
     """Return how many classes of `CLASS_KM` hold every length in a region."""
-    return math.ceil(min(2.0 * float(tree.radius[0]), math.pi * EARTH_KM) / CLASS_KM) + 2
+    return math.ceil(min(2.0 * float(tree.nodes["radius"][0]), math.pi * EARTH_KM) / CLASS_KM) + 2
 
 
 @compiled

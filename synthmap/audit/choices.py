@@ -217,8 +217,8 @@ def synthesize(choices: Choices, settings: PlanSettings) -> Callable[..., Synthe
 
 
 def _spread(choices: Choices) -> Callable[..., Any]:
-    rank_at = rebuilt(prior.rank_at, piece_at=rebuilt(prior.piece_at))
-    return rebuilt(destination.spread, uniform_below=choices.uniform_below, rank_at=rank_at)
+    rank_in = rebuilt(prior.rank_in, piece_at=rebuilt(prior.piece_at))
+    return rebuilt(destination.spread, uniform_below=choices.uniform_below, rank_in=rank_in)
 
 
 def _dirichlet(choices: Choices) -> Callable[..., SyntheticCounts]:

@@ -63,10 +63,10 @@ def _fill(splits: Splits, tree: ZoneTree, prior: Prior, point: NDArray[np.float6
             splits.means[found], splits.squares[found] = value[depth]
             found += 1
             continue
-        right = np.int64(tree.right[here])
+        right = tree.nodes[here]["right"]
         if mass <= limit or right < 0:
             continue
-        middle = np.int64(tree.start[right])
+        middle, weight = tree.nodes[here + 1]["stop"], tree.nodes[here + 1]["weight_below_stop"]
         piece, after = low, high  # the last piece that starts at or before the middle
         while piece < after:
             half = (piece + after + 1) // 2
@@ -74,7 +74,7 @@ def _fill(splits: Splits, tree: ZoneTree, prior: Prior, point: NDArray[np.float6
                 piece = half
             else:
                 after = half - 1
-        at = prior.mass[piece] + prior.decay[piece] * (cumulative[middle] - cumulative[prior.start[piece]])
+        at = prior.mass[piece] + prior.decay[piece] * (weight - cumulative[prior.start[piece]])
         last = piece - 1 if prior.start[piece] == middle else piece
         left = at - below
         if left == 0 or left == mass:  # nobody lives in one of the two: it stays with its neighbour
@@ -88,11 +88,11 @@ def _fill(splits: Splits, tree: ZoneTree, prior: Prior, point: NDArray[np.float6
             mean = value[depth, 0]
             moment = moment_below(prior, at, piece)
             if low == last:
-                left_mean = great_circle_km(point, tree.centre[here + 1])
+                left_mean = great_circle_km(point, tree.nodes[here + 1]["centre"])
             else:
                 left_mean = (moment - moment_below(prior, below, low)) / left
             if piece == high:
-                right_mean = great_circle_km(point, tree.centre[right])
+                right_mean = great_circle_km(point, tree.nodes[right]["centre"])
             else:
                 right_mean = (moment_below(prior, below + mass, high) - moment) / (mass - left)
             value[depth + 1, 0] = left_mean + right_mean - mean
@@ -177,15 +177,13 @@ def survey_by_mass(
         How far the prior's mean distance moves if all cells weigh the same, km.
     """
     found = _enough_splits(tree, prior, point, wanted[-1], True)
-    lightest = np.empty(wanted.size, np.int64)  # the lightest split of each domain
-    left = found.mass
-    for i in range(wanted.size - 1, -1, -1):
-        splits = min(wanted[i] - 1, left.size)
-        if splits <= 0:
-            lightest[i] = np.iinfo(np.int64).max
-            continue
-        left = -np.partition(-left, splits - 1)[:splits]
-        lightest[i] = left[splits - 1]
+    ascending = np.sort(found.mass) if wanted.size > 1 else found.mass
+    lightest = np.full(wanted.size, np.iinfo(np.int64).max)  # the lightest split of each domain
+    for i in range(wanted.size):
+        splits = min(wanted[i] - 1, ascending.size)
+        if splits > 0:
+            place = ascending.size - splits
+            lightest[i] = ascending[place] if wanted.size > 1 else np.partition(ascending, place)[place]
     means, squares = np.zeros(wanted.size), np.zeros(wanted.size)
     for split in range(found.mass.size):
         i = wanted.size

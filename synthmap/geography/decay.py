@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synthmap.compiled import compiled
-from synthmap.geography.distance import arc_km, straight_km
+from synthmap.geography.distance import EARTH_KM, arc_km, chord_squared, straight_km
 from synthmap.geography.hierarchy import ZoneTree
 
 DECAY_UNITS = 2**20
@@ -37,21 +37,24 @@ def rough_mean_km(tree: ZoneTree, scale_km: float, power: float, point: NDArray[
 
     From few, large pieces: it sorts destinations into classes, for which it need not be exact but always the same.
     """
+    nodes, limit = tree.nodes, (_ROUGH * EARTH_KM) ** 2
     mass, moment = 0.0, 0.0
+    before = np.int64(0)  # weight of all pieces so far
     stack = np.empty(256, np.int64)  # right children to be visited
     stack[0] = 0
     depth = 1
     while depth:
         depth -= 1
         node = stack[depth]
-        distance = straight_km(point, tree.centre[node])
-        while tree.right[node] >= 0 and tree.radius[node] > _ROUGH * distance:
-            stack[depth] = tree.right[node]
+        chord = chord_squared(point, nodes[node]["centre"])
+        while nodes[node]["radius"] ** 2 > limit * chord:
+            stack[depth] = nodes[node]["right"]
             depth += 1
             node += 1
-            distance = straight_km(point, tree.centre[node])
-        distance = arc_km(distance)
-        weight = tree.cumulative[tree.stop[node]] - tree.cumulative[tree.start[node]]
+            chord = chord_squared(point, nodes[node]["centre"])
+        distance = arc_km(straight_km(chord))
+        weight = nodes[node]["weight_below_stop"] - before
+        before += weight
         here = weight * inverse_power(1.0 + distance / scale_km, power)
         mass += here
         moment += here * distance

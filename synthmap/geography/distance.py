@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from synthmap.compiled import compiled
 from synthmap.geography.sphere import EARTH_KM, unit_vectors
 
-__all__ = ["EARTH_KM", "arc_km", "great_circle_km", "straight_km", "unit_vectors"]
+__all__ = ["EARTH_KM", "arc_km", "chord_squared", "great_circle_km", "straight_km", "unit_vectors"]
 
 _SHORT = 0.1  # half a chord, in Earth radii, below which six terms of the series of asin are exact to 2e-14 of it
 
@@ -25,12 +25,18 @@ def arc_km(straight_km: float) -> float:
 
 
 @compiled
-def straight_km(a: NDArray[np.float64], b: NDArray[np.float64]) -> float:
-    """Return the distance in km between two unit vectors through the Earth."""
-    return EARTH_KM * math.sqrt((a[0] - b[0]) ** 2 + (a[1] - b[1]) ** 2 + (a[2] - b[2]) ** 2)
+def chord_squared(a: NDArray[np.float64], b: NDArray[np.float64]) -> float:
+    """Return the squared distance between two unit vectors through the Earth, in squares of its radius."""
+    return float((a[0] - b[0]) ** 2 + (a[1] - b[1]) ** 2 + (a[2] - b[2]) ** 2)
+
+
+@compiled
+def straight_km(squared: float) -> float:
+    """Return the distance in km through the Earth of which the `chord_squared` is known."""
+    return EARTH_KM * math.sqrt(squared)
 
 
 @compiled
 def great_circle_km(a: NDArray[np.float64], b: NDArray[np.float64]) -> float:
     """Return the distance in km between two unit vectors."""
-    return float(arc_km(straight_km(a, b)))
+    return float(arc_km(straight_km(chord_squared(a, b))))

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from synthmap.compiled import compiled
 from synthmap.geography.decay import DECAY_UNITS, decay_units, rough_mean_km
-from synthmap.geography.distance import arc_km, great_circle_km, straight_km
+from synthmap.geography.distance import EARTH_KM, arc_km, chord_squared, great_circle_km, straight_km
 from synthmap.geography.hierarchy import ZoneTree
 
 OPENING = 0.6  # a node is one piece when its radius is at most this share of its distance
@@ -169,103 +169,146 @@ def worth(model: PriorModel, destination: int) -> float:
 
 
 @compiled
-def _pieces(tree: ZoneTree, point: NDArray[np.float64], nodes: NDArray[np.int64], straight: NDArray[np.float64]) -> int:
-    """Return how many nodes are pieces, or −1 if they do not fit in `nodes`.
+def _pieces(tree: ZoneTree, point: NDArray[np.float64], found: NDArray[np.int64], chords: NDArray[np.float64]) -> int:
+    """Return how many nodes are pieces, or −1 if they do not fit in `found`.
 
-    Fills that with them in the order of ranks, and `straight` with their distances in km through the Earth.
+    Fills that with them in the order of ranks, and `chords` with how far they are, see `chord_squared`.
     """
-    found = 0
-    stack = np.empty(256, np.int64)  # right children to be visited
-    stack[0] = 0
-    depth = 1
+    nodes, limit = tree.nodes, (OPENING * EARTH_KM) ** 2
+    stack, away = np.empty(256, np.int64), np.empty(256)  # right children to be visited: seen now, they are there then
+    stack[0], away[0] = 0, chord_squared(point, nodes[0]["centre"])
+    size, depth = 0, 1
     while depth:
         depth -= 1
-        node = stack[depth]
-        distance = straight_km(point, tree.centre[node])
-        while tree.right[node] >= 0 and tree.radius[node] > OPENING * distance:
-            stack[depth] = tree.right[node]
+        at, chord = stack[depth], away[depth]
+        while nodes[at]["radius"] ** 2 > limit * chord:
+            right = nodes[at]["right"]
+            stack[depth], away[depth] = right, chord_squared(point, nodes[right]["centre"])
             depth += 1
-            node += 1
-            distance = straight_km(point, tree.centre[node])
-        if found == nodes.size:
+            at += 1
+            chord = chord_squared(point, nodes[at]["centre"])
+        if size == found.size:
             return -1
-        nodes[found], straight[found] = node, distance
-        found += 1
-    return found
+        found[size], chords[size] = at, chord
+        size += 1
+    return size
+
+
+class _Seen(NamedTuple):
+    """Pieces as a destination sees them, in the order of ranks; room for what `Prior` adds.
+
+    Attributes
+    ----------
+    start : ndarray of int32, shape (pieces + 2,)
+        First rank of each piece, then the number of zones.
+    decay, mass : ndarray of int64, shapes (pieces,) and (pieces + 2,)
+        Mass of a unit of weight, and of the piece by decay alone.
+    workers : ndarray of int64, shape (pieces,)
+        In the public table, where the piece is one zone of it.
+    km, square : ndarray of float64, shape (pieces,)
+        Distance, and mean squared distance.
+    """
+
+    start: NDArray[np.int32]
+    decay: NDArray[np.int64]
+    mass: NDArray[np.int64]
+    workers: NDArray[np.int64]
+    km: NDArray[np.float64]
+    square: NDArray[np.float64]
+
+
+@compiled
+def _seen(size: int) -> _Seen:
+    """Return room for `size` pieces, none with workers in the table."""
+    start, decay, mass = np.empty(size + 2, np.int32), np.empty(size, np.int64), np.empty(size + 2, np.int64)
+    return _Seen(start, decay, mass, np.zeros(size, np.int64), np.empty(size), np.empty(size))
+
+
+@compiled
+def _by_decay(tree: ZoneTree, model: PriorModel, point: NDArray[np.float64], units: int) -> _Seen:
+    """Return the pieces that decay alone makes; one of `units` mass a unit of weight would be at the destination."""
+    scale_km = scale_at(tree, model, point)
+    capacity = 2048
+    nodes, chords = np.empty(capacity, np.int64), np.empty(capacity)
+    found = _pieces(tree, point, nodes, chords)
+    while found < 0:
+        capacity *= 2
+        nodes, chords = np.empty(capacity, np.int64), np.empty(capacity)
+        found = _pieces(tree, point, nodes, chords)
+    seen = _seen(found)
+    before = np.int64(0)  # a piece begins where the one before it ends; so does its weight
+    seen.start[0] = 0
+    for i in range(found):
+        node = tree.nodes[nodes[i]]
+        km = arc_km(straight_km(chords[i]))
+        decay = decay_units(km, scale_km, model.power, units)
+        weight = node["weight_below_stop"]
+        seen.start[i + 1], seen.decay[i], seen.mass[i] = node["stop"], decay, decay * (weight - before)
+        seen.km[i], seen.square[i] = km, km * km + _ALONG * node["spread"]
+        before = weight
+    return seen
+
+
+@compiled
+def _with_table(
+    seen: _Seen, tree: ZoneTree, point: NDArray[np.float64], origin: NDArray[np.int32], workers: NDArray[np.int64]
+) -> _Seen:
+    """Return the pieces cut so that each zone in the rows of a table is one of its own."""
+    rows = origin.size - (1 if origin[-1] == tree.cumulative.size - 1 else 0)  # without everywhere else
+    places = tree.level_centre[finest_level(tree)]
+    out = _seen(seen.decay.size + 2 * rows)
+    pieces, row = 0, 0
+    for i in range(seen.decay.size):
+        low, stop = seen.start[i], seen.start[i + 1]
+        while low < stop:
+            zone = origin[row] if row < rows else stop
+            high = min(stop, zone)
+            decay, km, square = seen.decay[i], seen.km[i], seen.square[i]
+            if zone == low:
+                high, km = low + 1, great_circle_km(point, places[low])
+                out.workers[pieces], square = workers[row], km**2
+                row += 1
+            out.start[pieces], out.decay[pieces] = low, 0 if zone == low else decay
+            out.mass[pieces] = decay * (tree.cumulative[high] - tree.cumulative[low])
+            out.km[pieces], out.square[pieces] = km, square
+            pieces += 1
+            low = high
+    return _Seen(out.start[: pieces + 2], out.decay[:pieces], out.mass[: pieces + 2], out.workers, out.km, out.square)
 
 
 @compiled
 def prior_from(tree: ZoneTree, model: PriorModel, point: NDArray[np.float64], destination: int) -> Prior:
     """Return the prior seen from the destination of rank `destination` at the unit vector `point`."""
-    table = model.table
-    row, last = 0, 0
-    if table.first.size:
-        row, last = table.first[destination], table.first[destination + 1]
-    workers = table_workers(model, destination)
     share = table_share(model, destination)
-    units = _units(tree, model, share)
-    scale_km = scale_at(tree, model, point)
-    capacity = 2048
-    nodes, straight = np.empty(capacity, np.int64), np.empty(capacity)
-    found = _pieces(tree, point, nodes, straight)
-    while found < 0:
-        capacity *= 2
-        nodes, straight = np.empty(capacity, np.int64), np.empty(capacity)
-        found = _pieces(tree, point, nodes, straight)
-    size = found + 2 * (last - row)
-    start = np.empty(size + 2, np.int32)
-    decay = np.empty(size, np.int64)
-    mass = np.empty(size + 2, np.int64)  # at first of each piece alone, in the end of all before it
-    workers_of = np.zeros(size, np.int64)
-    km = np.empty(size)
-    square = np.empty(size)
-    places = tree.level_centre[finest_level(tree)]
-    pieces = 0
-    total = np.int64(0)
-    low, before = np.int64(0), np.int64(0)  # a piece begins where the one before it ends; so does its weight
-    for i in range(found):
-        node = nodes[i]
-        distance = arc_km(straight[i])
-        here = decay_units(distance, scale_km, model.power, units)
-        stop = np.int64(tree.stop[node])
-        while low < stop:
-            single = row < last and table.origin[row] == low  # a zone of the table is a piece of its own
-            high = min(stop, np.int64(table.origin[row])) if row < last else stop
-            start[pieces], decay[pieces] = low, here
-            km[pieces], square[pieces] = distance, distance * distance + _ALONG * tree.spread[node]
-            if single:
-                high = low + 1
-                decay[pieces], workers_of[pieces] = 0, table.workers[row]
-                km[pieces] = great_circle_km(point, places[low])
-                square[pieces] = km[pieces] ** 2
-                row += 1
-            weight = tree.cumulative[high]
-            mass[pieces] = here * (weight - before)
-            total += mass[pieces]
-            pieces += 1
-            low, before = high, weight
+    seen = _by_decay(tree, model, point, _units(tree, model, share))
+    pieces, zones = seen.decay.size, tree.cumulative.size - 1
+    total = seen.mass[:pieces].sum()
     away = np.int64(total * (model.elsewhere_share / (1.0 - model.elsewhere_share)))
     each = np.int64(0)
-    if workers:
-        each = np.int64(max(1.0, (total + away) * (share / (1.0 - share)) / workers))
-    if row < last:
-        away += each * table.workers[row]
-    moment = np.empty(pieces + 1)
+    known = table_workers(model, destination)
+    if known:
+        each = np.int64(max(1.0, (total + away) * (share / (1.0 - share)) / known))
+        table = model.table
+        rows = slice(table.first[destination], table.first[destination + 1])
+        origin, workers = table.origin[rows], table.workers[rows]
+        seen = _with_table(seen, tree, point, origin, workers)
+        pieces = seen.decay.size
+        if origin[-1] == zones:
+            away += each * workers[-1]
+    start, mass, moment = seen.start, seen.mass, np.empty(pieces + 1)
     below, first, second = np.int64(0), 0.0, 0.0
     for piece in range(pieces):
-        own = mass[piece] + each * workers_of[piece]
+        own = mass[piece] + each * seen.workers[piece]
         mass[piece] = below
         moment[piece] = first
         below += own
-        first += own * km[piece]
-        second += own * square[piece]
+        first += own * seen.km[piece]
+        second += own * seen.square[piece]
     moment[pieces] = first
-    zones = tree.cumulative.size - 1
     start[pieces], start[pieces + 1] = zones, zones + 1
     mass[pieces], mass[pieces + 1] = below, below + away
     mean = first / below
-    variance = max(0.0, second / below - mean * mean)
-    return Prior(start[: pieces + 2], decay[:pieces], mass[: pieces + 2], moment, mean, variance)
+    return Prior(start, seen.decay, mass, moment, mean, max(0.0, second / below - mean * mean))
 
 
 @compiled
@@ -309,12 +352,16 @@ def moment_below(prior: Prior, mass: int, piece: int) -> float:
 
 
 @compiled
-def rank_at(prior: Prior, cumulative: NDArray[np.int64], unit: int) -> int:
-    """Return the rank whose mass covers `unit`, 0 ≤ unit < total mass: the inverse of `mass_below`."""
-    pieces = prior.decay.size
-    piece = piece_at(prior.mass, unit, pieces)
-    if piece == pieces or prior.decay[piece] == 0:
+def rank_in(prior: Prior, cumulative: NDArray[np.int64], piece: int, unit: int) -> int:
+    """Return the rank whose mass covers `unit`, which `piece` covers, the last that begins at or below it."""
+    if piece == prior.decay.size or prior.decay[piece] == 0:
         return int(prior.start[piece])
     first = prior.start[piece]
     weight = cumulative[first] + (unit - prior.mass[piece]) // prior.decay[piece]
     return piece_at(cumulative, weight, prior.start[piece + 1] - 1, first)
+
+
+@compiled
+def rank_at(prior: Prior, cumulative: NDArray[np.int64], unit: int) -> int:
+    """Return the rank whose mass covers `unit`, 0 ≤ unit < total mass: the inverse of `mass_below`."""
+    return rank_in(prior, cumulative, piece_at(prior.mass, unit, prior.decay.size), unit)

@@ -14,7 +14,7 @@ from synthmap.geography.distance import unit_vectors
 from synthmap.geography.hierarchy import ZoneTree, build_tree, slots
 from synthmap.geography.zones import ELSEWHERE, Zones
 
-_TREE_FIELDS = ("start", "stop", "right", "centre", "radius", "spread", "cumulative")
+_TREE_FIELDS = ("nodes", "cumulative")
 _LEVEL_FIELDS = ("level_start", "level_centre", "level_spread")
 
 
@@ -102,11 +102,9 @@ def open_region(directory: Path) -> Region:
         vintage=metadata[b"vintage"].decode(),
         shapes=column("shape") if "shape" in table.column_names else None,
     )
-    start, stop, right, centre, radius, spread, cumulative = (
-        load(directory / f"tree-{name}.npy") for name in _TREE_FIELDS
-    )
+    nodes, cumulative = (load(directory / f"tree-{name}.npy") for name in _TREE_FIELDS)
     each = {
         name: slots([load(directory / f"{name}-{i}.npy") for i in range(len(levels) + 1)]) for name in _LEVEL_FIELDS
     }
-    tree = ZoneTree(start, stop, right, centre, radius, spread, cumulative, **each)
+    tree = ZoneTree(nodes, cumulative, **each)
     return Region(zones, tree)

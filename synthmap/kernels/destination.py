@@ -11,7 +11,7 @@ from synthmap.geography.coarsening import (
 )
 from synthmap.geography.distance_cells import split_by_distance
 from synthmap.geography.hierarchy import ZoneTree
-from synthmap.geography.prior import Prior, PriorModel, elsewhere_share_of, mass_below, prior_from, rank_at
+from synthmap.geography.prior import Prior, PriorModel, elsewhere_share_of, mass_below, prior_from, rank_in
 from synthmap.kernels.bounded import KEEP_UNITS, uniform_below
 from synthmap.kernels.urn import draw
 
@@ -108,7 +108,7 @@ def spread(
     evenly over its zones.
     """
     zones = cumulative.size - 1
-    first = 0
+    first, begin = 0, 0  # the first worker of a key, and the piece where its cell begins: cells ascend, so do units
     while first < keys.size and reader[0] >= 0:
         key = keys[first]
         last = first + 1
@@ -120,9 +120,14 @@ def spread(
         size = mass if mass > 0 else (min(bounds[cell + 1], zones) if low < zones else bounds[cell + 1]) - low
         whole, rest = size // workers, size % workers
         offset = uniform_below(words, reader, size)
+        while mass > 0 and prior.mass[begin + 1] <= masses[cell]:
+            begin += 1
+        piece = begin
         for j in range(workers):
             unit = j * whole + (offset + j * rest) // workers
-            rank = rank_at(prior, cumulative, masses[cell] + unit) if mass > 0 else int(low + unit)
+            while mass > 0 and prior.mass[piece + 1] <= masses[cell] + unit:
+                piece += 1
+            rank = rank_in(prior, cumulative, piece, masses[cell] + unit) if mass > 0 else int(low + unit)
             keys[first + j] = rank * segments + segment
         first = last
 

@@ -63,7 +63,7 @@ def survey(
     size = (len(points), asked.size)
     ones, zeros, rows = np.ones(size, np.int64), np.zeros(size), np.empty(len(points))
     found = Survey(ones, ones.copy(), zeros, zeros.copy(), rows, rows.copy())
-    inhabited = (np.diff(tree.cumulative) > 0).sum()
+    inhabited = _inhabited(tree, asked.max())
     nothing = distance_units(tree, points[0], 0)
     wanted, column = np.empty(asked.size, np.int64), np.empty(asked.size, np.int64)
     for d in range(len(points)):
@@ -90,6 +90,18 @@ def survey(
             inside, pull = survey_by_mass(tree, prior, points[d], wanted[:by_mass])
             for i in range(by_mass):
                 found.inside[d, column[i]], found.pull[d, column[i]] = inside[i], pull[i]
+    return found
+
+
+@compiled
+def _inhabited(tree: ZoneTree, enough: int) -> int:
+    """Return the zones with weight, or `enough` if there are as many: cells are not asked for beyond."""
+    found = 0
+    for zone in range(tree.cumulative.size - 1):
+        if found == enough:
+            break
+        if tree.cumulative[zone + 1] > tree.cumulative[zone]:
+            found += 1
     return found
 
 

@@ -6,19 +6,24 @@ import pytest
 
 from synthmap.errors import GeographyError
 from synthmap.geography.distance import great_circle_km
-from synthmap.geography.hierarchy import build_tree
+from synthmap.geography.hierarchy import NODE, build_tree
 
 
 def test_children_halve_their_parent_s_range(town):
-    tree = town.tree
-    assert (tree.start[0], tree.stop[0]) == (0, len(town.zones))
-    for node in range(tree.start.size):
-        if tree.right[node] < 0:
-            assert tree.stop[node] - tree.start[node] == 1
+    nodes = town.tree.nodes
+    assert (nodes["start"][0], nodes["stop"][0]) == (0, len(town.zones))
+    assert nodes["weight_below_stop"].tolist() == town.tree.cumulative[nodes["stop"]].tolist()
+    for at, node in enumerate(nodes):
+        if node["right"] < 0:
+            assert node["stop"] - node["start"] == 1
             continue
-        left, right = node + 1, tree.right[node]
-        assert tree.start[left] == tree.start[node] < tree.stop[left] == tree.start[right] < tree.stop[right]
-        assert tree.stop[right] == tree.stop[node]
+        left, right = nodes[at + 1], nodes[node["right"]]
+        assert left["start"] == node["start"] < left["stop"] == right["start"] < right["stop"] == node["stop"]
+
+
+def test_a_node_is_one_line_of_the_cache(town):
+    assert NODE.itemsize == 64
+    assert town.tree.nodes.dtype == NODE
 
 
 def test_every_parent_is_a_range_and_nodes_split_at_the_coarsest_level_first(town):
@@ -28,32 +33,32 @@ def test_every_parent_is_a_range_and_nodes_split_at_the_coarsest_level_first(tow
         assert len(starts) - 1 == len(set(names))
         assert all(len(set(names[a:b])) == 1 for a, b in pairwise(starts))
     counties = set(tree.level_start[0].tolist())
-    for node in np.flatnonzero(tree.right >= 0):
-        inside = counties & set(range(tree.start[node] + 1, tree.stop[node]))
-        assert not inside or tree.stop[node + 1] in counties
+    for at in np.flatnonzero(tree.nodes["right"] >= 0):
+        inside = counties & set(range(tree.nodes["start"][at] + 1, tree.nodes["stop"][at]))
+        assert not inside or tree.nodes["stop"][at + 1] in counties
 
 
 def test_no_zone_is_farther_than_the_radius_and_spread_is_its_mean_square(town):
-    tree, zones = town.tree, town.zones
+    zones = town.zones
     points = town.points(np.arange(len(zones)))
-    for node in range(0, tree.start.size, 7):
-        inside = slice(tree.start[node], tree.stop[node])
-        km = np.array([great_circle_km(tree.centre[node], p) for p in points[inside]])
-        assert km.max() <= tree.radius[node] + 1e-6
+    for node in town.tree.nodes[::7]:
+        inside = slice(node["start"], node["stop"])
+        km = np.array([great_circle_km(node["centre"], p) for p in points[inside]])
+        assert km.max() <= node["radius"] + 1e-6
         if km.max() < 200:
             assert np.average(km**2, weights=zones.weight[inside] + 1) == pytest.approx(
-                tree.spread[node], rel=1e-3, abs=1e-6
+                node["spread"], rel=1e-3, abs=1e-6
             )
 
 
 def test_depth_is_logarithmic_even_with_one_heavy_zone(make_town):
     zones = make_town(zones=3000, counties=1, tracts=1).zones
     heavy = replace(zones, weight=np.where(np.arange(3000) == 0, 10**9, 1))
-    tree = build_tree(heavy)
-    depth = np.zeros(tree.start.size, int)
-    for node in range(tree.start.size):
-        if tree.right[node] >= 0:
-            depth[node + 1] = depth[tree.right[node]] = depth[node] + 1
+    nodes = build_tree(heavy).nodes
+    depth = np.zeros(nodes.size, int)
+    for at, right in enumerate(nodes["right"]):
+        if right >= 0:
+            depth[at + 1] = depth[right] = depth[at] + 1
     assert depth.max() < 40
 
 
@@ -66,4 +71,4 @@ def test_total_weight_out_of_range_is_refused(town, weight):
 
 def test_a_single_zone_is_a_tree(make_town):
     tree = make_town(zones=2, counties=1, tracts=1).tree
-    assert tree.start.tolist() == [0, 0, 1]
+    assert tree.nodes["start"].tolist() == [0, 0, 1]

@@ -26,6 +26,8 @@ def test_any_number_of_levels_survives_its_files(tmp_path, levels):
     write_region(region, tmp_path)
     back = open_region(tmp_path)
     assert back.zones.levels == region.zones.levels
+    assert back.tree.nodes.dtype == region.tree.nodes.dtype
+    assert back.tree.nodes.tobytes() == region.tree.nodes.tobytes()
     for name in ("level_start", "level_centre", "level_spread"):
         for here, there in zip(getattr(region.tree, name), getattr(back.tree, name), strict=True):
             assert np.array_equal(here, there)

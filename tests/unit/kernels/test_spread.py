@@ -37,17 +37,20 @@ def test_every_worker_stays_in_its_cell_and_segment(town, seen, segments):
     assert (cell * segments + out % segments).tolist() == keys.tolist()
 
 
+@pytest.mark.parametrize("segments", [1, 3])
 @pytest.mark.parametrize("workers", [1, 2, 7, 1000, 100_000])
-def test_no_zone_is_more_than_one_worker_off_its_share(town, seen, workers):
+def test_no_zone_is_more_than_one_worker_of_a_segment_off_its_share(town, seen, workers, segments):
     prior, bounds, masses = seen
     zone_mass = np.diff([mass_below(prior, town.tree.cumulative, r) for r in range(len(town.zones) + 2)]).astype(float)
     for cell in range(bounds.size - 1):
-        out = spread_by(town, seen, np.full(workers, cell), 1, seed=cell)
+        keys = cell * segments + np.repeat(np.arange(segments), workers)
+        out = spread_by(town, seen, keys, segments, seed=cell)
         expected = workers * zone_mass / (masses[cell + 1] - masses[cell])
-        found = np.bincount(out, minlength=zone_mass.size)
         inside = slice(int(bounds[cell]), int(bounds[cell + 1]))
-        assert (np.abs(found - expected)[inside] < 1 + 1e-9).all()
-        assert (found[zone_mass == 0] == 0).all()
+        for segment in range(segments):
+            found = np.bincount(out[out % segments == segment] // segments, minlength=zone_mass.size)
+            assert (np.abs(found - expected)[inside] < 1 + 1e-9).all()
+            assert (found[zone_mass == 0] == 0).all()
 
 
 @pytest.mark.parametrize("workers", [1, 2, 3, 5])
@@ -69,6 +72,20 @@ def test_one_worker_is_drawn_by_mass(town, seen):
     unit = uniform_below(word, np.zeros(1, np.int64), int(masses[cell + 1] - masses[cell]))
     rank = rank_at(prior, town.tree.cumulative, int(masses[cell] + unit))
     assert spread_by(town, seen, np.array([cell]), 1, seed=3).tolist() == [rank]
+
+
+def test_a_worker_is_put_where_its_unit_lies_also_on_the_edge_of_a_piece(town, seen):
+    prior, bounds, masses = seen
+    for edge in prior.mass[:-1].tolist():
+        for unit in (edge - 1, edge):
+            cell = int(np.searchsorted(masses, unit, side="right")) - 1
+            if cell < 0:
+                continue
+            size = int(masses[cell + 1] - masses[cell])
+            word = -(-((unit - int(masses[cell])) << 64) // size) + 1  # one that is drawn as this unit
+            out = np.array([cell])
+            spread(out, 1, bounds, masses, prior, town.tree.cumulative, np.array([word], np.uint64), np.zeros(1, int))
+            assert out[0] == rank_at(prior, town.tree.cumulative, unit)
 
 
 def test_running_out_of_words_is_told(town, seen):
