@@ -83,6 +83,8 @@ class Prior(NamedTuple):
         Sum of mass × distance in km below each start.
     mean_km, variance_km2 : float
         Of the distance to an origin drawn from the prior, everywhere else left out.
+    scale_km : float
+        Of the decay.
     """
 
     start: NDArray[np.int32]
@@ -91,6 +93,7 @@ class Prior(NamedTuple):
     moment: NDArray[np.float64]
     mean_km: float
     variance_km2: float
+    scale_km: float
 
 
 NO_TABLE = PriorTable(np.empty(0, np.int64), np.empty(0, np.int32), np.empty(0, np.int64))
@@ -110,15 +113,6 @@ def scale_at(tree: ZoneTree, model: PriorModel, point: NDArray[np.float64]) -> f
     if model.scales_km.size == 0:
         return model.scale_km
     return float(model.scales_km[class_at(tree, model, point)])
-
-
-@compiled
-def scales_at(tree: ZoneTree, model: PriorModel, points: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return `scale_at` for many destinations, shape (D,)."""
-    out = np.empty(len(points))
-    for d in range(len(points)):
-        out[d] = scale_at(tree, model, points[d])
-    return out
 
 
 @compiled
@@ -225,9 +219,8 @@ def _seen(size: int) -> _Seen:
 
 
 @compiled
-def _by_decay(tree: ZoneTree, model: PriorModel, point: NDArray[np.float64], units: int) -> _Seen:
+def _by_decay(tree: ZoneTree, point: NDArray[np.float64], scale_km: float, power: float, units: int) -> _Seen:
     """Return the pieces that decay alone makes; one of `units` mass a unit of weight would be at the destination."""
-    scale_km = scale_at(tree, model, point)
     capacity = 2048
     nodes, chords = np.empty(capacity, np.int64), np.empty(capacity)
     found = _pieces(tree, point, nodes, chords)
@@ -241,7 +234,7 @@ def _by_decay(tree: ZoneTree, model: PriorModel, point: NDArray[np.float64], uni
     for i in range(found):
         node = tree.nodes[nodes[i]]
         km = arc_km(straight_km(chords[i]))
-        decay = decay_units(km, scale_km, model.power, units)
+        decay = decay_units(km, scale_km, power, units)
         weight = node["weight_below_stop"]
         seen.start[i + 1], seen.decay[i], seen.mass[i] = node["stop"], decay, decay * (weight - before)
         seen.km[i], seen.square[i] = km, km * km + _ALONG * node["spread"]
@@ -280,7 +273,8 @@ def _with_table(
 def prior_from(tree: ZoneTree, model: PriorModel, point: NDArray[np.float64], destination: int) -> Prior:
     """Return the prior seen from the destination of rank `destination` at the unit vector `point`."""
     share = table_share(model, destination)
-    seen = _by_decay(tree, model, point, _units(tree, model, share))
+    scale_km = scale_at(tree, model, point)
+    seen = _by_decay(tree, point, scale_km, model.power, _units(tree, model, share))
     pieces, zones = seen.decay.size, tree.cumulative.size - 1
     total = seen.mass[:pieces].sum()
     away = np.int64(total * (model.elsewhere_share / (1.0 - model.elsewhere_share)))
@@ -308,7 +302,7 @@ def prior_from(tree: ZoneTree, model: PriorModel, point: NDArray[np.float64], de
     start[pieces], start[pieces + 1] = zones, zones + 1
     mass[pieces], mass[pieces + 1] = below, below + away
     mean = first / below
-    return Prior(start, seen.decay, mass, moment, mean, max(0.0, second / below - mean * mean))
+    return Prior(start, seen.decay, mass, moment, mean, max(0.0, second / below - mean * mean), scale_km)
 
 
 @compiled

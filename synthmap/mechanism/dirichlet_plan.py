@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synthmap.errors import PrivacyParameterError
-from synthmap.geography.prior import NO_TABLE, PriorModel, PriorTable, scales_at
+from synthmap.geography.prior import NO_TABLE, PriorModel, PriorTable
 from synthmap.geography.region import Region
 from synthmap.kernels.bounded import KEEP_UNITS
 from synthmap.mechanism.plan import Plan, PlanSettings, model_of
@@ -148,7 +148,7 @@ def _best(
         predicted_km=errors[chosen],
         prior_share=_prior_share(headcount, found.cells[chosen], alpha[chosen], settings.segments),
         prior_strength=found.strength,
-        scale_km=scales_at(region.tree, model, region.points(destination)),
+        scale_km=found.scale_km,
         finest=finest[choice],
     )
 

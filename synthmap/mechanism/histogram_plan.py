@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from synthmap.geography.prior import NO_TABLE, PriorTable, finest_level, scales_at
+from synthmap.geography.prior import NO_TABLE, PriorTable, finest_level
 from synthmap.geography.region import Region
 from synthmap.kernels.histogram import BY_PRIOR_MASS
 from synthmap.kernels.reading import INTERVAL, noise_variance
@@ -135,7 +135,7 @@ def plan_destinations(
         predicted_km=found.km[row, choice],
         prior_share=found.prior_share[row, choice],
         prior_strength=found.strength,
-        scale_km=scales_at(tree, model, region.points(destination)),
+        scale_km=found.scale_km,
         groups_asked=candidates.groups[choice],
         groups=groups,
         noise_units=units[:, 0],

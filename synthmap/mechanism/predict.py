@@ -29,6 +29,8 @@ class Survey(NamedTuple):
         Prior variance of the distance, km².
     strength : ndarray of float64, shape (D,)
         How many workers the prior is worth.
+    scale_km : ndarray of float64, shape (D,)
+        Of the prior's decay.
     """
 
     cells: NDArray[np.int64]
@@ -37,6 +39,7 @@ class Survey(NamedTuple):
     pull: NDArray[np.float64]
     variance: NDArray[np.float64]
     strength: NDArray[np.float64]
+    scale_km: NDArray[np.float64]
 
 
 @compiled
@@ -62,7 +65,7 @@ def survey(
     """
     size = (len(points), asked.size)
     ones, zeros, rows = np.ones(size, np.int64), np.zeros(size), np.empty(len(points))
-    found = Survey(ones, ones.copy(), zeros, zeros.copy(), rows, rows.copy())
+    found = Survey(ones, ones.copy(), zeros, zeros.copy(), rows, rows.copy(), rows.copy())
     inhabited = _inhabited(tree, asked.max())
     nothing = distance_units(tree, points[0], 0)
     wanted, column = np.empty(asked.size, np.int64), np.empty(asked.size, np.int64)
@@ -71,6 +74,7 @@ def survey(
         share = elsewhere_share_of(prior)
         found.variance[d] = prior.variance_km2
         found.strength[d] = worth(model, destination[d])
+        found.scale_km[d] = prior.scale_km
         homes = inhabited + _homes_of_the_table_alone(tree, model, destination[d])
         units = distance_units(tree, points[d], finest.max()) if finest.max() >= 0 else nothing
         by_mass = 0

@@ -47,6 +47,8 @@ class Predicted(NamedTuple):
         Mean weight of the prior in a count, by workers.
     strength : ndarray of float64, shape (D,)
         How many workers the prior is worth.
+    scale_km : ndarray of float64, shape (D,)
+        Of the prior's decay.
     """
 
     cells: NDArray[np.int64]
@@ -55,6 +57,7 @@ class Predicted(NamedTuple):
     variation: NDArray[np.float64]
     prior_share: NDArray[np.float64]
     strength: NDArray[np.float64]
+    scale_km: NDArray[np.float64]
 
 
 @compiled
@@ -170,10 +173,10 @@ def predict(
     shape = (destination.size, candidates.cells.size)
     cells, groups = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
     km, variation, share = np.full(shape, np.inf), np.full(shape, np.inf), np.ones(shape)
-    strength = np.empty(destination.size)
+    strength, scale_km = np.empty(destination.size), np.empty(destination.size)
     for d in range(destination.size):
         prior = prior_from(tree, model, points[d], destination[d])
-        strength[d] = worth(model, destination[d])
+        strength[d], scale_km[d] = worth(model, destination[d]), prior.scale_km
         for c in range(candidates.cells.size):
             if candidates.finest[c] < 0 and candidates.cells[c] > most[d]:
                 continue
@@ -188,4 +191,4 @@ def predict(
             )
             if nested.group.size == 1:
                 share[d, c] = 1.0
-    return Predicted(cells, groups, km, variation, share, strength)
+    return Predicted(cells, groups, km, variation, share, strength, scale_km)
