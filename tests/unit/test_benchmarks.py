@@ -18,17 +18,17 @@ def utility(repository, monkeypatch):
 def ends(utility, monkeypatch, capsys):
     """Return how the benchmark ends at ε = 8.6 on Rhode Island, all rows having these figures, and what it prints."""
 
-    def end(km, common, urn_km=1.046):
+    def end(km, common, urn_km=1.046, released=None, more=()):
         world = SimpleNamespace(name=utility.worlds.RHODE_ISLAND, zones=range(3), area=np.zeros(4), level="zone")
         bench = SimpleNamespace(
             world=world,
             headcount=np.ones(2, np.int64),
-            released=lambda *_, **__: [km, km, common],
-            urn_without_noise=lambda: [urn_km, urn_km, common],
+            released=released or (lambda *_, **__: [km, km, common, 0.01]),
+            urn_without_noise=lambda: [urn_km, urn_km, common, 0.01],
         )
         monkeypatch.setattr(utility.worlds, "world", lambda *_: world)
         monkeypatch.setattr(utility, "Bench", lambda *_: bench)
-        monkeypatch.setattr(sys, "argv", ["utility", "--world", world.name, "--epsilon", "8.6"])
+        monkeypatch.setattr(sys, "argv", ["utility", "--world", world.name, "--epsilon", "8.6", *more])
         with pytest.raises(SystemExit) as left:
             utility.main()
         return left.value.code, capsys.readouterr().out
@@ -54,3 +54,14 @@ def test_all_met_is_code_0(ends):
     code, out = ends(km=1.0, common=0.72)
     assert code == 0
     assert "not met" not in out
+
+
+@pytest.mark.parametrize(("best", "deviation", "code"), [(0.96, 0.01, 0), (0.9, 0.2, 0), (0.9, 0.01, 1)])
+def test_what_fixed_cells_do_better_by_more_than_noise_is_told(utility, ends, monkeypatch, best, deviation, code):
+    def released(name, *_, **__):
+        return [best if "fixed" in name else 1.0, 1.0, 0.9, deviation]
+
+    monkeypatch.setattr(utility, "LADDER", (1, 2))
+    found, _ = ends(km=1.0, common=0.9, released=released, more=["--fixed"])
+    assert (found != 0) == code
+    assert not code or "1.000 km, with 1 cells" in found
