@@ -1,6 +1,7 @@
 """Between reading and planning: mean commute lengths of classes of destinations, with noise, for the prior's decay."""
 
 import json
+import os
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -40,7 +41,10 @@ def measure(
     measured = fit_decay(region, public_decay(spec), classes, sums.workers, noisy, spec.lengths_epsilon)
     with results(directory) as here:
         path = attempt(here, "lengths")
-        path.write_text(json.dumps(asdict(measured)), encoding="utf-8")
+        with path.open("w", encoding="utf-8") as file:
+            json.dump(asdict(measured), file)
+            file.flush()
+            os.fsync(file.fileno())  # a worker that is lost later must not take it along: it cannot be measured again
     return directory / path.name
 
 

@@ -259,9 +259,9 @@ def _prepared(
             for part in parts
         ]
         if before_drawing is not None and classes is not None:
-            found = _gather(collected, "collect", progress)  # what is wrong with the tables is found before it is paid
+            _gather(collected, "collect", progress)  # what is wrong with the tables is found before it is paid
             before_drawing()
-            measuring = client.submit(measure, spec, classes, found, *public, pure=False)
+            measuring = client.submit(measure, spec, classes, collected, *public, pure=False)
             [lengths] = _gather([measuring], "lengths", progress)
         fitted, choice = choose(as_fitted(spec, lengths, directory), region, *there, known)
         spec = spec.model_copy(update={"plan": fitted.plan})

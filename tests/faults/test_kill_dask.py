@@ -14,7 +14,7 @@ import sites
 from invariants import left, published, spent_on
 from waiting import wait_for
 
-TASKS = ("publish_zones", "tabulate", "collect", "plan_partition", "draw")
+TASKS = ("publish_zones", "tabulate", "collect", "measure", "plan_partition", "draw")
 
 
 class Runs:

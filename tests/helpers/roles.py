@@ -21,8 +21,9 @@ import clocks
 import steps
 
 SETTINGS = {"lease_seconds": 0.2, "poll_seconds": 0.02, "grace_seconds": 20}
-TASKS = {"tabulate": "pipelines.tabulate", "collect": "pipelines.partition", "plan_partition": "pipelines.planning",
-         "draw": "pipelines.synthesize", "publish_zones": "pipelines.synthesize"}  # fmt: skip
+TASKS = {"tabulate": "pipelines.tabulate", "collect": "pipelines.partition", "measure": "pipelines.lengths",
+         "plan_partition": "pipelines.planning", "draw": "pipelines.synthesize",
+         "publish_zones": "pipelines.synthesize"}  # fmt: skip
 _CAPABILITIES = 0x20080522  # version 3 of the kernel's interface
 _ANYWHERE = 0b110  # root's rights to write and to read whatever modes say
 
