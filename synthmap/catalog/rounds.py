@@ -14,6 +14,7 @@ from synthmap.privacy.tighter import tighter_epsilon
 
 _IMPLY_DP = ("pdp", "adp", "pure", "dp")  # what passed one of these rules is (ε, δ)-DP at the ε and δ of its charge
 _COVERS = {Adjacency.ORIGIN: (Adjacency.ORIGIN,), Adjacency.ORIGIN_OR_SEGMENT: tuple(Adjacency)}
+_WORTH = Fraction(99, 100)  # of the plain sum: what is hardly less tells nobody anything, and takes more δ
 _Losses = tuple[tuple[Fraction, Fraction, int], ...]
 
 
@@ -66,7 +67,7 @@ def losses_of(charge: Charge, adjacency: Adjacency, max_jobs_per_worker: int) ->
 
 
 def tighter_sum(account: Account) -> Tighter | None:
-    """Return a smaller sum of all losses than the plain one, within the budget's δ; None if there is none.
+    """Return a sum of all losses below the plain one, within the budget's δ; None if there is none worth telling.
 
     Inside a round losses are composed as `tighter_epsilon` does, at the share of the budget's δ that the round's ε is
     of the budget's; rounds add up.
@@ -88,7 +89,7 @@ def tighter_sum(account: Account) -> Tighter | None:
             epsilon, delta, rule = epsilon + Fraction(found[0]), delta + share, found[1]
         else:
             epsilon, delta = epsilon + plain, delta + sum((d * times for _, d, times in losses), Fraction(0))
-    if rule is None or epsilon >= account.spent[0] or delta > most * ROOM:
+    if rule is None or epsilon > _WORTH * account.spent[0] or delta > most * ROOM:
         return None
     return Tighter(round_up(epsilon), round_up(delta), rule + _over(len(rounds)))
 

@@ -10,6 +10,7 @@ from synthmap.catalog.account import Account
 from synthmap.catalog.entries import Adjacency, Kind, charge
 from synthmap.catalog.ledger_view import summary
 from synthmap.catalog.rounds import losses_of, rounds_of, tighter_sum
+from synthmap.privacy.tighter import tighter_epsilon
 
 LIBRARY = "dp-accounting is not installed: pip install 'synthmap[accounting]'"
 BUDGET = {"epsilon": "20", "delta": "1/1000000"}
@@ -122,3 +123,16 @@ def test_one_entry_that_fails_a_precondition_is_enough():
         update={"rule": "zcdp"})})  # fmt: skip
     good.entries[-1] = type(good.entries[-1])(other, good.entries[-1].hash)
     assert summary(good, "").tighter is None
+
+
+def test_a_sum_that_is_hardly_less_is_not_told():
+    """A release's lengths and its table compose to a millionth less, at several times its δ."""
+    pytest.importorskip("dp_accounting", reason=LIBRARY)
+    parts = [
+        ("mean lengths, all jobs together", 1, Fraction(2, 25), Fraction(0)),
+        ("table", 1, Fraction(98, 25), Fraction(1, 10**6)),
+    ]
+    asked = charge(Kind.RELEASE, parts, adjacency=Adjacency.ORIGIN, rule="pdp", max_jobs_per_worker=1)
+    budget = {"epsilon": "7", "delta": "1/100000"}
+    assert tighter_epsilon(losses_of(asked, Adjacency.ORIGIN, 1), Fraction(4, 700_000))[0] < 4
+    assert tighter_sum(account((asked, "a"), budget=budget)) is None
