@@ -24,9 +24,9 @@ to some 10 %).
 Rhode Island 2019, tract to zone    ε = 1         2           4           8.6
 histogram, decay as given        1.580 .605  1.213 .690  0.904 .820  0.413 .962
 histogram, likeliest (1 draw)    2.581 .619  1.841 .712  1.365 .843  0.546 .967
-histogram                        1.272 .601  1.034 .685  0.775 .813  0.402 .959
+histogram (2 draws)              1.296 .600  1.046 .685  0.768 .811  0.405 .958
 planned, decay as given          2.36  .531  1.65  .558  1.19  .595  1.05  .683
-planned                          1.604 .533  1.287 .557  1.092 .592  1.045 .685
+planned (2 draws)                1.633 .533  1.309 .557  1.125 .588  1.035 .685
 Laplace by tract (OpenDP)        4.286 .517  2.945 .657  1.795 .794  0.733 .931
 geometric by tract (2 draws)     4.271 .517  2.894 .661  1.742 .805  0.570 .957
 inf-tda                          3.199 .246  2.265 .363  1.562 .492  1.021 .631
@@ -37,7 +37,7 @@ geometric, n(d) largest zones (1)10.37 .280  9.862 .343  8.800 .410  5.701 .577
 ICDE 2008, a cell a tract (2)    7.872 .414  6.311 .474  3.277 .576  1.058 .692
 ICDE 2008, 100 cells (2 draws)   6.96  –     4.818 .454  2.524 .536  1.653 .576
 prior alone 3.546; no privacy, resampled (2 draws) 0.768 .779
-tract to tract: planned .759 .786 .822 .859, decay as given .749 .783 .823 .858; histogram .825 .864 .910
+tract to tract: planned .761 .788 .823 .859, decay as given .749 .783 .823 .858; histogram .822 .862 .909
 .969; Laplace .735 .818 .886 .952; tract cells .622 .687 .796 .861; geometric .735 .821 .889 .966;
 ICDE .623 .684 .780 .860, with 100 cells .474 .605 .730 .777; prior .701; no privacy .900
 (the histogram with tracts; its likeliest reading with 32 groups and strength_inside 240)
