@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
 from functools import lru_cache, partial
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,7 @@ from synthmap.kernels.bounded import KEEP_UNITS
 from synthmap.mechanism.plan import Plan, PlanSettings, model_of
 from synthmap.mechanism.predict import predicted_errors, survey
 from synthmap.privacy.calibration import Calibration, minimum_alpha
+from synthmap.privacy.rule import Rule
 
 LADDER = (1, 2, 4, 8, 16, 32, 64, 96, 128, 192, 256, 384, 512, 768, 1024, 1536, 2048)
 _HEAVIEST_PRIOR_SHARE = 0.98  # domains where the prior weighs more are next to never better than coarser ones
@@ -199,27 +201,42 @@ def _keeps(wanted: float) -> Iterator[int]:
     yield KEEP_UNITS
 
 
-@lru_cache(maxsize=2)
+class _Noise(NamedTuple):
+    """What of the settings calibration reads: not the prior, which measured lengths make another one every time."""
+
+    epsilon: float
+    delta: float
+    rule: Rule
+    keep: float
+    keep_by_prior: bool
+    segments: int
+
+
 def _calibrator(settings: PlanSettings) -> Callable[[int, int], tuple[Calibration, int]]:
     """Return `_calibrate` for some settings, which remembers what it has done; they are looked up once a plan."""
-    return lru_cache(maxsize=400_000)(partial(_calibrate, settings))
+    return _remembering(_Noise(*(getattr(settings, name) for name in _Noise._fields)))
 
 
-def _calibrate(settings: PlanSettings, headcount: int, cells: int) -> tuple[Calibration, int]:
+@lru_cache(maxsize=2)
+def _remembering(noise: _Noise) -> Callable[[int, int], tuple[Calibration, int]]:
+    return lru_cache(maxsize=400_000)(partial(_calibrate, noise))
+
+
+def _calibrate(asked: _Noise, headcount: int, cells: int) -> tuple[Calibration, int]:
     """Return the noise for one destination and its keep probability in 1/2^16.
 
     Where dropping as wished costs more than ε, the keep probability moves towards 1 until it does not.
     """
-    for units in _keeps(settings.keep):
+    for units in _keeps(asked.keep):
         try:
             found = minimum_alpha(
-                epsilon=settings.epsilon,
-                delta=settings.delta,
+                epsilon=asked.epsilon,
+                delta=asked.delta,
                 headcount=headcount,
-                cells=cells * settings.segments,
+                cells=cells * asked.segments,
                 keep=units / KEEP_UNITS,
-                keep_most=1.0 if settings.keep_by_prior else units / KEEP_UNITS,
-                rule=settings.rule,
+                keep_most=1.0 if asked.keep_by_prior else units / KEEP_UNITS,
+                rule=asked.rule,
             )
         except PrivacyParameterError:
             if units == KEEP_UNITS:

@@ -9,6 +9,7 @@ from synthmap.geography.distance import great_circle_km
 from synthmap.geography.prior import NO_TABLE, PriorTable, mass_below, prior_from
 from synthmap.kernels.bounded import KEEP_UNITS
 from synthmap.kernels.stream import seeded_stream
+from synthmap.mechanism import dirichlet_plan
 from synthmap.mechanism.dirichlet import loss, synthesize
 from synthmap.mechanism.dirichlet_plan import LADDER, DirichletPlan, plan_destinations
 from synthmap.mechanism.plan import model_of, settings_of
@@ -235,3 +236,24 @@ def test_a_public_table_makes_the_prior_worth_more_workers(town):
         plan = plan_destinations(town, places, np.array([30, 30]), replace(SETTINGS, mixing=mixing), known)
         assert plan.prior_strength == pytest.approx(found.strength)
         assert DirichletPlan.from_table(plan.to_table()).prior_strength.tolist() == plan.prior_strength.tolist()
+
+
+def test_another_prior_needs_no_noise_to_be_found_anew(town, monkeypatch):
+    """Every release that measures lengths has scales of its own; another ε, though, needs other noise."""
+    found, places, headcount = [], np.arange(3, dtype=np.int32), np.array([5, 70, 911])
+
+    def counted(**asked):
+        found.append(asked["headcount"])
+        return minimum_alpha(**asked)
+
+    monkeypatch.setattr(dirichlet_plan, "minimum_alpha", counted)
+    settings = plan_settings(cells=7, epsilon=1.2345)
+    made = [
+        plan_destinations(town, places, headcount, one)
+        for one in (settings, replace(settings, edges_km=(5.0,), scales_km=(3.0, 6.0), strength=15.0))
+    ]
+    assert sorted(found) == headcount.tolist()
+    assert made[0].alpha_numerator.tolist() == made[1].alpha_numerator.tolist()
+    assert made[0].scale_km.tolist() != made[1].scale_km.tolist()
+    plan_destinations(town, places, headcount, replace(settings, epsilon=1.2346))
+    assert len(found) == 6
