@@ -24,7 +24,7 @@ from synthmap.errors import SynthmapError
 from synthmap.spec import read_spec
 
 REMEMBERED = [
-    synthmap.mechanism.dirichlet_plan._calibrator,
+    synthmap.mechanism.dirichlet_plan._remembering,
     synthmap.privacy.gaussian.gaussian_delta,
     synthmap.privacy.gaussian.gaussian_tails,
     synthmap.privacy.gaussian.minimum_gaussian,
