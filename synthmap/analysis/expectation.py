@@ -31,8 +31,7 @@ from synthmap.published.expected import (
 )
 from synthmap.release.manifest import Manifest
 
-_CHANCES = 64  # true averages that are looked at for each destination, equally likely; fewer of very many
-_MOST_CHANCES = 2**24  # of all destinations
+_CHANCES = 64  # true averages that are looked at for each destination, equally likely
 
 
 class ExpectedClass(BaseModel):
@@ -220,14 +219,14 @@ def _by_true_length(plan: PublishedPlan, lengths: PriorLengths, bias: NDArray[np
     n, share = plan.headcount, plan.prior_share
     mean = np.maximum(lengths.mean_km, 1e-9)
     spread = np.maximum(lengths.variance_km2 * (n + lengths.strength) / (n * (1.0 + lengths.strength)), 1e-12 * mean**2)
-    each = min(_CHANCES, max(1, _MOST_CHANCES // max(1, n.size)))
-    length = gammaincinv((mean**2 / spread)[:, None], (np.arange(each) + 0.5) / each) * (spread / mean)[:, None]
+    chances = (np.arange(_CHANCES) + 0.5) / _CHANCES
+    length = gammaincinv((mean**2 / spread)[:, None], chances) * (spread / mean)[:, None]
     known = np.nan_to_num(bias)
     error = known[:, None] - share[:, None] * (length - mean[:, None])
     rest = np.maximum(plan.predicted_km**2 - known**2 - share**2 * spread, 0.0)
     rmse = np.sqrt(error**2 + rest[:, None])
     told = np.where(np.isnan(bias)[:, None], np.nan, error)
-    return _by(rmse.ravel(), told.ravel(), np.repeat(n, each), length.ravel(), LENGTH_EDGES_KM, each)
+    return _by(rmse.ravel(), told.ravel(), np.repeat(n, _CHANCES), length.ravel(), LENGTH_EDGES_KM, each=_CHANCES)
 
 
 def _by(
