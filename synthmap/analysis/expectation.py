@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict
-from scipy.special import gammaincinv
 
 from synthmap.analysis.classes import density_edges, jobs_per_km2
 from synthmap.analysis.comparison import Comparison, measure
@@ -15,14 +14,13 @@ from synthmap.analysis.expected_flows import ExpectedPairs, expected_flows
 from synthmap.analysis.gravity import GravityFit
 from synthmap.analysis.measures import PairCounts, common_part, count_pairs, weighted_mean
 from synthmap.analysis.prior_distances import expected_bias_km, modelled, prior_cdf_width_km
-from synthmap.analysis.prior_world import PriorLengths, Setting, in_cells, prior_lengths, prior_world
+from synthmap.analysis.prior_world import Setting, in_cells, prior_variances_km2, prior_world
 from synthmap.analysis.read import PublishedPlan
 from synthmap.analysis.table import ZONE, pair
 from synthmap.geography.zones import Zones
 from synthmap.kernels.bounded import KEEP_UNITS
 from synthmap.published.expected import (
     HEADCOUNT_EDGES,
-    LENGTH_EDGES_KM,
     expected_common_part,
     expected_mae_km,
     expected_pairs,
@@ -31,8 +29,6 @@ from synthmap.published.expected import (
 )
 from synthmap.release.manifest import Manifest
 
-_CHANCES = 64  # true averages that are looked at for each destination, equally likely
-
 
 class ExpectedClass(BaseModel):
     """Expected errors of average commutes of the destinations whose value lies in [low, high).
@@ -40,7 +36,7 @@ class ExpectedClass(BaseModel):
     Attributes
     ----------
     destinations, workers : int
-        All that the plan has there, or is expected to have.
+        All that the plan has there.
     mae_km, mae_km_unweighted, bias_km, bias_km_unweighted, rmse_km : float or None
         As ``distance_…`` of `Expected`, of this class; what is None at one destination is None of its class.
     """
@@ -98,8 +94,8 @@ class Expected(BaseModel):
         by level of origins; relative errors of workers by area of residence, by level; pairs of zones, as
         ``spurious_cells``; commute lengths, km; coefficients. None, or empty, where it tells none: noise on counts,
         empty cells dropped, other totals than the true ones, other cells than planned, too many pairs of zones.
-    by_headcount, by_density, by_length : list of ExpectedClass
-        Classes of `Comparison`; by true lengths with the chance of each, under the assumptions of ``distance_mae_km``.
+    by_headcount, by_density : list of ExpectedClass
+        Classes of `Comparison`; that of true lengths cannot be told from what is public.
     if_prior_were_true : Comparison or None
         Every measure in a world whose true origins are drawn from the prior (`prior_world`): noise and sampling
         without the error of the prior. None where the plan cannot be run again over these zones.
@@ -131,7 +127,6 @@ class Expected(BaseModel):
     gravity: GravityFit | None = None
     by_headcount: list[ExpectedClass]
     by_density: list[ExpectedClass]
-    by_length: list[ExpectedClass]
     if_prior_were_true: Comparison | None
     cpc_cells_if_prior_were_true: float | None
     pairs_cells_if_prior_were_true: PairCounts | None
@@ -141,8 +136,7 @@ def expectation(manifest: Manifest, plan: PublishedPlan, setting: Setting, zones
     """Return the expectations of a release with this plan."""
     n, mass = plan.headcount, plan.mass(setting.segments)
     alike = bool(((plan.finest < 0) | (plan.cells == 1)).all())  # cells of equal prior mass
-    lengths = prior_lengths(setting)
-    variances = lengths.variance_km2
+    variances = prior_variances_km2(setting)
     wasserstein = expected_wasserstein_km(plan.predicted_km, variances, prior_cdf_width_km(setting))
     density = jobs_per_km2(plan.destination, n, zones)
     world = prior_world(setting, plan)
@@ -167,9 +161,8 @@ def expectation(manifest: Manifest, plan: PublishedPlan, setting: Setting, zones
         distance_sampling_sd_km=sampling,
         prior_share=float(weighted_mean(plan.prior_share, n)),
         **told,
-        by_headcount=_by(plan.predicted_km, bias, n, n.astype(float), HEADCOUNT_EDGES),
-        by_density=_by(plan.predicted_km, bias, n, density, density_edges(density)),
-        by_length=_by_true_length(plan, lengths, bias),
+        by_headcount=_by(plan, bias, n.astype(float), HEADCOUNT_EDGES),
+        by_density=_by(plan, bias, density, density_edges(density)),
         if_prior_were_true=None if both is None else measure(both, zones)[0],
         cpc_cells_if_prior_were_true=None if cells is None else common_part(cells),
         pairs_cells_if_prior_were_true=None if cells is None else count_pairs(cells),
@@ -206,50 +199,21 @@ def _errors(
     }
 
 
-def _by_true_length(plan: PublishedPlan, lengths: PriorLengths, bias: NDArray[np.float64]) -> list[ExpectedClass]:
-    """Return expected errors by class of a true average commute that is not known.
-
-    Notes
-    -----
-    Under a Dirichlet distribution around the prior that is worth S workers a true average ℓ has the prior's mean μ and
-    the variance σ²·h, h = (n + S)/(n·(1 + S)); it is taken to have a gamma distribution. What is published lies nearer
-    to the prior by the share s: given ℓ the error is −s·(ℓ − μ), besides what is known of its sign, and what is left of
-    the mean square that was planned. So destinations are in several classes, by chance.
-    """
-    n, share = plan.headcount, plan.prior_share
-    mean = np.maximum(lengths.mean_km, 1e-9)
-    spread = np.maximum(lengths.variance_km2 * (n + lengths.strength) / (n * (1.0 + lengths.strength)), 1e-12 * mean**2)
-    chances = (np.arange(_CHANCES) + 0.5) / _CHANCES
-    length = gammaincinv((mean**2 / spread)[:, None], chances) * (spread / mean)[:, None]
-    known = np.nan_to_num(bias)
-    error = known[:, None] - share[:, None] * (length - mean[:, None])
-    rest = np.maximum(plan.predicted_km**2 - known**2 - share**2 * spread, 0.0)
-    rmse = np.sqrt(error**2 + rest[:, None])
-    told = np.where(np.isnan(bias)[:, None], np.nan, error)
-    return _by(rmse.ravel(), told.ravel(), np.repeat(n, _CHANCES), length.ravel(), LENGTH_EDGES_KM, each=_CHANCES)
-
-
 def _by(
-    rmse: NDArray[np.float64],
-    bias: NDArray[np.float64],
-    headcount: NDArray[np.int64],
-    value: NDArray[np.float64],
-    edges: tuple[float, ...],
-    each: int = 1,
+    plan: PublishedPlan, bias: NDArray[np.float64], value: NDArray[np.float64], edges: tuple[float, ...]
 ) -> list[ExpectedClass]:
-    """Return the classes by value; `each` rows stand for one destination."""
     out = []
     for low, high in itertools.pairwise(edges):
         inside = (value >= low) & (value < high)
         if inside.any():
-            workers = headcount[inside]
+            headcount = plan.headcount[inside]
             out.append(
                 ExpectedClass(
                     low=low,
                     high=high if np.isfinite(high) else None,
-                    destinations=round(workers.size / each),
-                    workers=round(int(workers.sum()) / each),
-                    **_errors(rmse[inside], bias[inside], workers),
+                    destinations=headcount.size,
+                    workers=int(headcount.sum()),
+                    **_errors(plan.predicted_km[inside], bias[inside], headcount),
                 )
             )
     return out

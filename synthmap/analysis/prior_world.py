@@ -6,7 +6,7 @@ figures only, so any measure of the two estimates its expectation under that ass
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,7 @@ from synthmap.compiled import compiled
 from synthmap.errors import ConfigurationError
 from synthmap.geography.distance import unit_vectors
 from synthmap.geography.hierarchy import ZoneTree, build_tree
-from synthmap.geography.prior import NO_TABLE, PriorModel, PriorTable, prior_from, rank_at, worth
+from synthmap.geography.prior import NO_TABLE, PriorModel, PriorTable, prior_from, rank_at
 from synthmap.geography.zones import Zones
 from synthmap.kernels.bounded import KEEP_UNITS
 from synthmap.kernels.destination import synthesize_many
@@ -87,25 +87,9 @@ def setting_of(manifest: Manifest, plan: PublishedPlan, zones: Zones, table: Pri
     )
 
 
-class PriorLengths(NamedTuple):
-    """Commute lengths under the prior seen from each destination; arrays of shape (destinations,).
-
-    Attributes
-    ----------
-    mean_km, variance_km2 : ndarray of float64
-        Elsewhere left out.
-    strength : ndarray of float64
-        How many workers the prior is believed to be worth.
-    """
-
-    mean_km: NDArray[np.float64]
-    variance_km2: NDArray[np.float64]
-    strength: NDArray[np.float64]
-
-
-def prior_lengths(setting: Setting) -> PriorLengths:
-    """Return what the prior says of commute lengths."""
-    return PriorLengths(*_lengths(setting.tree, setting.model, setting.points, setting.destination))
+def prior_variances_km2(setting: Setting) -> NDArray[np.float64]:
+    """Return the variance of the commute length under the prior seen from each destination, km²."""
+    return _variances(setting.tree, setting.model, setting.points, setting.destination)
 
 
 def prior_world(setting: Setting, plan: PublishedPlan, seed: int = _SEED) -> tuple[ODTable, ODTable] | None:
@@ -219,13 +203,12 @@ def in_cells(paired: Paired, setting: Setting, plan: PublishedPlan) -> Paired | 
 
 
 @compiled
-def _lengths(
+def _variances(
     tree: ZoneTree, model: PriorModel, points: NDArray[np.float64], destination: NDArray[np.int32]
 ) -> NDArray[np.float64]:
-    out = np.empty((3, len(points)))
+    out = np.empty(len(points))
     for d in range(len(points)):
-        prior = prior_from(tree, model, points[d], destination[d])
-        out[0, d], out[1, d], out[2, d] = prior.mean_km, prior.variance_km2, worth(model, destination[d])
+        out[d] = prior_from(tree, model, points[d], destination[d]).variance_km2
     return out
 
 

@@ -8,7 +8,7 @@ from publishedplan import published_plan
 
 from synthmap.analysis.lengths import mean_lengths
 from synthmap.analysis.prior_distances import expected_bias_km, prior_cdf_width_km
-from synthmap.analysis.prior_world import Setting, prior_lengths, prior_world
+from synthmap.analysis.prior_world import Setting, prior_variances_km2, prior_world
 from synthmap.analysis.table import pair, pair_km
 from synthmap.geography.prior import NO_TABLE, PriorModel, prior_from
 from synthmap.kernels.histogram import nest
@@ -41,7 +41,7 @@ def test_width_is_that_of_many_lengths_drawn_from_the_prior(setting, town):
     true, _ = prior_world(setting(), published_plan(PLACES, [60_000] * 3))
     km = pair_km(true.origin, true.destination, town.zones)
     found = prior_cdf_width_km(setting())
-    assert (found >= np.sqrt(prior_lengths(setting()).variance_km2)).all()
+    assert (found >= np.sqrt(prior_variances_km2(setting()))).all()
     for width, place in zip(found, PLACES, strict=True):
         lengths = np.sort(km[true.destination == place])
         below = np.arange(1, lengths.size) / lengths.size

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from publishedplan import published_plan
 
-from synthmap.analysis.prior_world import Setting, in_cells, prior_lengths, prior_world
+from synthmap.analysis.prior_world import Setting, in_cells, prior_variances_km2, prior_world
 from synthmap.analysis.table import pair
 from synthmap.geography.prior import NO_TABLE, PriorModel
 
@@ -70,7 +70,7 @@ def test_cells_are_fewer_than_zones_and_keep_the_workers(setting, plan):
 
 
 def test_variances_are_those_of_the_prior(setting):
-    assert (prior_lengths(setting).variance_km2 > 0).all()
+    assert (prior_variances_km2(setting) > 0).all()
 
 
 def test_mass_counts_segments(plan):
