@@ -53,8 +53,9 @@ prior alone 0.533 km (predicted 0.76), common part 0.782; as given 1.162 (1.24),
 0.912
 
 Believed to be worth 5, 10, 15 or 25 workers (`prior.strength`) a fitted prior is planned with about equally well (3
-draws; Leeds at ε = 0.5: 0.44, 0.43, 0.43, 0.41 km; Rhode Island 1.94, 1.93, 1.93; the District at 4: 0.246, 0.246,
-0.251, 0.256), but the expected error is right with 15 only (Rhode Island, at ε = 0.5: 2.73, 2.22, 1.96 km).
+draws; Leeds at ε = 0.5: 0.44, 0.43, 0.43, 0.41 km; Rhode Island with the first three 1.94, 1.93, 1.93; the District at
+4: 0.246, 0.246, 0.251, 0.256), but the expected error is right with 15 only (Rhode Island, at ε = 0.5: 2.73, 2.22, 1.96
+km).
 
 The default decay was chosen on these tables, so rows as given are in-sample. Fitted, it hardly matters where one
 begins: at ε = 0.5, 3 draws each, from these scales and powers, as given and fitted:
@@ -74,11 +75,12 @@ to tract in the District (0.83 against 0.76 at ε = 4) and worse in average comm
 No plan seen brings Rhode Island to the 1.0 km asked at ε = 8.6, with m = n. The mean of m draws from an urn has the
 variance σ²/m·(m + n + A)/(1 + n + A), and drawing alone costs 1.046 km. A plan may err a little less: noise pulls that
 down where the prior is good, to (2 − s + s²(1 + n/(1 + S)))/2 of it at the share s = A/(n + A). With a prior worth S =
-5 workers the best s leaves 0.953, 0.971, 0.987 at n = 10, 20, 50, so 2.4, 1.5, 0.7 % less error; most workers are at
-larger places. (Spending less than ε at small destinations, which is the same, was tried: no difference.) It takes a
-prior worth hundreds of workers, or more draws than workers: with 2n, 4n, 8n draws by the same plan, noise certified for
-them, the averages err by 0.90, 0.85, 0.90 km at ε = 8.6 and by 1.16, 1.26, 1.52 km at ε = 4. Thinning those to n would
-keep (ε, δ)-DP, but not the probabilistic promise at cell level; so it is not done.
+5 workers the best s leaves 0.953, 0.971, 0.987 at n = 10, 20, 50, so 2.4, 1.5, 0.7 % less error, with 15 workers 3.9,
+2.8, 1.5 %, where 4.4 % are needed; most workers are at larger places. (Spending less than ε at small destinations,
+which is the same, was tried: no difference.) It takes a prior worth hundreds of workers, or more draws than workers:
+with 2n, 4n, 8n draws by the same plan, noise certified for them, the averages err by 0.90, 0.85, 0.90 km at ε = 8.6 and
+by 1.16, 1.26, 1.52 km at ε = 4. Thinning those to n would keep (ε, δ)-DP, but not the probabilistic promise at cell
+level; so it is not done.
 """
 
 import argparse
