@@ -54,9 +54,7 @@ class Running:
 
     def kill(self, sign: int = signal.SIGKILL) -> Ended:
         """Send it a signal, if it is still there, and return how it ended."""
-        if self.number not in self.forks.ended:
-            with suppress(ProcessLookupError):
-                os.kill(self.pid, sign)
+        self.forks.signal(self, sign)
         return self.wait()
 
 
@@ -77,6 +75,12 @@ class Forks:
         while (pid := self._listen()) is None:
             pass
         return Running(self, self._number, pid)
+
+    def signal(self, running: Running, sign: int) -> None:
+        """Have a signal sent to a process by its parent, who alone knows whether its id is still its own."""
+        assert self._process.stdin is not None
+        self._process.stdin.write(json.dumps({"signal": sign, "number": running.number}) + "\n")
+        self._process.stdin.flush()
 
     def run(self, **order: Any) -> Ended:
         """Return how a process ended that was forked for `order`."""
@@ -186,8 +190,11 @@ class _Server:
                     self._end()
                     return
                 *lines, rest = (rest + block).split(b"\n")
-                for line in lines:
-                    self._fork(json.loads(line))
+                for order in map(json.loads, lines):
+                    if "signal" in order:
+                        self._signal(order["number"], order["signal"])
+                    else:
+                        self._fork(order)
 
     def _fork(self, order: dict[str, Any]) -> None:
         reader, writer = os.pipe()
@@ -201,6 +208,12 @@ class _Server:
         self._selector.register(watched, selectors.EVENT_READ)
         self._running[watched] = (order["number"], pid, reader)
         self._tell(pid=pid)
+
+    def _signal(self, number: int, sign: int) -> None:
+        for watched, (other, _, _) in self._running.items():
+            if other == number:
+                with suppress(ProcessLookupError):
+                    signal.pidfd_send_signal(watched, sign)
 
     def _bury(self, watched: int) -> None:
         number, pid, reader = self._running.pop(watched)
