@@ -2,7 +2,9 @@
 
 import io
 import json
+import os
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -89,6 +91,21 @@ def test_lengths_are_paid_for_once_and_before_they_are_measured(lengths_spec, ca
         before_drawing=lambda name, cost: calls.append(f"drawing {cost.epsilon:g}"),
     )
     assert calls == ["reading 4", "drawing 4", "noisy_sums", "synthesize"]
+
+
+def test_what_was_measured_is_on_the_disk_before_anybody_hears_of_it(lengths_spec, monkeypatch):
+    """A run goes on with it when the machine that measured it has lost its power: it is not measured again."""
+    fsync, kept = os.fsync, []
+
+    def fsynced(handle):
+        path = Path(f"/proc/self/fd/{handle}").readlink()
+        if path.name.startswith("lengths-"):
+            kept.append(json.loads(path.read_text())["noisy"])
+        fsync(handle)
+
+    monkeypatch.setattr(os, "fsync", fsynced)
+    found = release(lengths_spec(), scheduler="threads")
+    assert kept == [found.manifest.prior.lengths.noisy_sums]
 
 
 @pytest.mark.parametrize("lengths", [0, LENGTHS])
