@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -75,16 +76,20 @@ class Planned:
 
 @dataclass(frozen=True)
 class _Prepared:
-    """What is there before anything is drawn for the table: the spec with its mechanism, and files of the workers."""
+    """What is there before anything is drawn for the table: the spec with its mechanism, and files of the workers.
+
+    Plans are still being made.
+    """
 
     client: Client
+    progress: Progress
     directory: Path
     region: Region
     spec: Spec
     choice: str
     lengths: Path | None
-    parts: list[Path]
-    plans: list[Path]
+    parts: list[Future]
+    planning: list[Future]
     zones: list[Path]
 
     def fitted(self) -> Spec:
@@ -94,9 +99,11 @@ class _Prepared:
     def settings(self) -> PlanSettings:
         return settings_of(self.fitted(), self.region)
 
+    @cached_property
     def plan(self) -> Plan:
-        """Return the plans of all partitions as one."""
-        return read_plans([fetch(path, self.directory) for path in self.plans], self.settings())
+        """The plans of all partitions as one, once they are made."""
+        plans = _gather(self.planning, "plan", self.progress)
+        return read_plans([fetch(path, self.directory) for path in plans], self.settings())
 
 
 def quiet(stage: str, done: int, total: int) -> None:
@@ -155,9 +162,9 @@ def release(
 
     with _prepared(spec, scheduler, progress, pay, draw_from_here) as ready:
         directory, spec = ready.directory, ready.spec
-        plan = ready.plan()
         _, source = open_prior_table(fetch(directory / _REGION, directory))
         if ready.lengths is None:
+            plan = ready.plan  # what cannot be planned is found before it is paid
             draw_from_here()
         with partial_release(spec.store, name) as partial:
             draws = partial / "draws"
@@ -165,8 +172,9 @@ def release(
             place = directory if is_remote(directory) or is_remote(spec.store) else draws
             tasks = [
                 ready.client.submit(draw, spec, *both, ready.lengths, directory / _REGION, place, pure=False)
-                for both in zip(ready.parts, ready.plans, strict=True)
+                for both in zip(ready.parts, ready.planning, strict=True)  # each once it is planned
             ]
+            plan = ready.plan
             drawn = _gather(tasks, "draw", progress)
             progress("publish", 0, 1)
             (partial / "od").mkdir()
@@ -188,7 +196,7 @@ def plan(spec: Spec, *, scheduler: str | Cluster = "auto", progress: Progress = 
     No lengths are measured: where the spec has that, a release plans with another decay, and trusts it more.
     """
     with _prepared(spec, scheduler, progress) as ready:
-        settings, found = ready.settings(), ready.plan()
+        settings, found = ready.settings(), ready.plan
     lost = mechanism_of(settings).loss(found, settings)
     summary = summarise(ready.spec, found, settings, ready.choice)
     return Planned(found, settings, promise(spec), certified_per_job(spec, lost), lost, summary)
@@ -212,7 +220,7 @@ def _prepared(
     before_reading: Callable[[], None] = lambda: None,
     before_drawing: Callable[[], None] | None = None,
 ) -> Iterator[_Prepared]:
-    """Read and plan.
+    """Read, and begin to plan.
 
     To publish, lengths are measured if the spec wants that, after `before_drawing`; and the zones are written while a
     large table keeps one worker busy.
@@ -265,10 +273,9 @@ def _prepared(
             [lengths] = _gather([measuring], "lengths", progress)
         fitted, choice = choose(as_fitted(spec, lengths, directory), region, *there, known)
         spec = spec.model_copy(update={"plan": fitted.plan})
-        tasks = [client.submit(plan_partition, spec, part, lengths, *public, pure=False) for part in collected]
-        plans = _gather(tasks, "plan", progress)
-        written, found = ([task.result() for task in some] for some in (beside, collected))
-        yield _Prepared(client, directory, region, spec, choice, lengths, found, plans, written)
+        planning = [client.submit(plan_partition, spec, part, lengths, *public, pure=False) for part in collected]
+        written = [task.result() for task in beside]
+        yield _Prepared(client, progress, directory, region, spec, choice, lengths, collected, planning, written)
 
 
 @contextmanager

@@ -272,8 +272,15 @@ def _with_table(
 @compiled
 def prior_from(tree: ZoneTree, model: PriorModel, point: NDArray[np.float64], destination: int) -> Prior:
     """Return the prior seen from the destination of rank `destination` at the unit vector `point`."""
+    return prior_at_scale(tree, model, point, destination, scale_at(tree, model, point))
+
+
+@compiled
+def prior_at_scale(
+    tree: ZoneTree, model: PriorModel, point: NDArray[np.float64], destination: int, scale_km: float
+) -> Prior:
+    """Return the same where the scale of its decay is known already: finding that is a tenth of a draw."""
     share = table_share(model, destination)
-    scale_km = scale_at(tree, model, point)
     seen = _by_decay(tree, point, scale_km, model.power, _units(tree, model, share))
     pieces, zones = seen.decay.size, tree.cumulative.size - 1
     total = seen.mass[:pieces].sum()

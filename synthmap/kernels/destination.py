@@ -11,7 +11,7 @@ from synthmap.geography.coarsening import (
 )
 from synthmap.geography.distance_cells import split_by_distance
 from synthmap.geography.hierarchy import ZoneTree
-from synthmap.geography.prior import Prior, PriorModel, elsewhere_share_of, mass_below, prior_from, rank_in
+from synthmap.geography.prior import Prior, PriorModel, elsewhere_share_of, mass_below, prior_at_scale, rank_in
 from synthmap.kernels.bounded import KEEP_UNITS, uniform_below
 from synthmap.kernels.urn import draw
 
@@ -140,6 +140,7 @@ def synthesize_one(
     model: PriorModel,
     point: NDArray[np.float64],
     destination: int,
+    scale_km: float,
     finest: int,
     cells_asked: int,
     cells: int,
@@ -161,15 +162,15 @@ def synthesize_one(
         Confidential ranks.
     counts : ndarray of int64, shape (rows, S)
         Confidential workers by segment.
-    tree, model, point, destination, finest
-        Public geography, see `coarsen` and `prior_from`.
+    tree, model, point, destination, scale_km, finest
+        Public geography, see `coarsen` and `prior_at_scale`.
     cells_asked, cells, synthetic_size, alpha_numerator, alpha_denominator, keep, keep_by_prior
         The plan: origin cells asked for and made, m, α as a rational, keep probability in 1/2^16, see `keep_classes`.
     words, reader
         The random stream.
     """
     segments = counts.shape[1]
-    prior = prior_from(tree, model, point, destination)
+    prior = prior_at_scale(tree, model, point, destination, scale_km)
     bounds = coarsen(tree, point, prior, finest, cells_asked)
     if bounds.size - 1 != cells:
         return np.empty(0, np.int64)
@@ -203,6 +204,7 @@ def synthesize_many(
     model: PriorModel,
     points: NDArray[np.float64],
     destination: NDArray[np.int32],
+    scale_km: NDArray[np.float64],
     plan: NDArray[np.int64],
     keep_by_prior: bool,
     first_word: NDArray[np.int64],
@@ -228,6 +230,7 @@ def synthesize_many(
                 model,
                 points[d],
                 destination[d],
+                scale_km[d],
                 plan[d, 6],
                 plan[d, 0],
                 plan[d, 1],

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from synthmap.compiled import compiled
 from synthmap.geography.hierarchy import ZoneTree
-from synthmap.geography.prior import Prior, PriorModel, mass_below, prior_from, worth
+from synthmap.geography.prior import Prior, PriorModel, mass_below, prior_at_scale, worth
 from synthmap.kernels.bounded import uniform_below
 from synthmap.kernels.destination import cell_masses, cells_of, coarsen, spread
 from synthmap.kernels.noise import NOISE_UNITS, Law, add_noise
@@ -141,6 +141,7 @@ def publish_one(
     model: PriorModel,
     point: NDArray[np.float64],
     destination: int,
+    scale_km: float,
     finest: int,
     asked: tuple[int, int],
     made: tuple[int, int],
@@ -161,8 +162,8 @@ def publish_one(
         Confidential ranks.
     counts : ndarray of int64, shape (rows, S)
         Confidential workers by segment.
-    tree, model, point, destination, finest
-        Public geography, see `coarsen` and `prior_from`.
+    tree, model, point, destination, scale_km, finest
+        Public geography, see `coarsen` and `prior_at_scale`.
     asked, made, noise
         The plan, each for (cells, groups): what coarsening is asked for and makes, and the noise in 1/2^32; 0 for no
         noisy counts of groups.
@@ -176,7 +177,7 @@ def publish_one(
         The random stream.
     """
     segments = counts.shape[1]
-    prior = prior_from(tree, model, point, destination)
+    prior = prior_at_scale(tree, model, point, destination, scale_km)
     nested = nest(tree, point, prior, finest, asked)
     if nested.group.size != made[0] or nested.groups != made[1]:
         return np.empty(0, np.int64), np.empty((0, 2), np.int32)
@@ -205,6 +206,7 @@ def publish_many(
     model: PriorModel,
     points: NDArray[np.float64],
     destination: NDArray[np.int32],
+    scale_km: NDArray[np.float64],
     plan: NDArray[np.int64],
     law: Law,
     within: float,
@@ -232,6 +234,7 @@ def publish_many(
                 model,
                 points[d],
                 destination[d],
+                scale_km[d],
                 plan[d, 7],
                 (plan[d, 0], plan[d, 1]),
                 (plan[d, 2], plan[d, 3]),

@@ -70,6 +70,7 @@ def synthesize(
         model_of(settings, table),
         region.points(plan.destination),
         plan.destination,
+        plan.scale_km,
         np.stack([getattr(plan, name) for name in columns], axis=1),
         settings.keep_by_prior,
     )

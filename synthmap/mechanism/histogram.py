@@ -96,6 +96,7 @@ def synthesize(
         model_of(settings, table),
         region.points(plan.destination),
         plan.destination,
+        plan.scale_km,
         np.stack([getattr(plan, name) for name in _COLUMNS], axis=1),
         law,
         settings.strength_inside,

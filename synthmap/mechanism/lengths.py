@@ -5,6 +5,8 @@ classes by how far the public decay expects their workers to live; each class ge
 mean that was measured. A worker is of one destination, so of one class: all classes together cost what one does.
 """
 
+import os
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from math import exp, inf, log, sqrt
@@ -156,8 +158,12 @@ def length_classes(
     edges = edges[edges > ascending[0]]
     of = np.searchsorted(edges, rough, side="right")
     sample = [_evenly(taken[of == one], None, _EACH) for one in range(edges.size + 1)]
-    means = [float(_capped_km(region.tree, model, region.points(ranks), cap_km).mean()) for ranks in sample]
-    return LengthClasses(cap_km, units, edges, np.array(means), sample)
+
+    def mean(ranks: NDArray[np.int32]) -> float:
+        return float(_capped_km(region.tree, model, region.points(ranks), cap_km).mean())
+
+    with ThreadPoolExecutor(os.cpu_count()) as pool:  # nothing else goes on meanwhile
+        return LengthClasses(cap_km, units, edges, np.array(list(pool.map(mean, sample))), sample)
 
 
 def length_cap_km(region: Region, model: PriorModel) -> float:
@@ -258,10 +264,12 @@ def fit_decay(
     noise = _noise_km(classes.units, classes.cap_km) / each / (1.0 - away)
     trust = (_TRUST * classes.public_km) ** 2 / ((_TRUST * classes.public_km) ** 2 + noise**2)
     mean = np.clip(classes.public_km + trust * (inside - classes.public_km), 0.0, classes.cap_km)
-    scales = [
-        _scale_km(region.tree, model, region.points(ranks), classes.cap_km, one)
-        for ranks, one in zip(classes.sample, mean.tolist(), strict=True)
-    ]
+
+    def scale(ranks: NDArray[np.int32], public: float, measured: float) -> float:
+        return _scale_km(region.tree, model, region.points(ranks), classes.cap_km, public, measured)
+
+    with ThreadPoolExecutor(os.cpu_count()) as pool:  # nothing else goes on meanwhile
+        scales = list(pool.map(scale, classes.sample, classes.public_km.tolist(), mean.tolist()))
     return MeasuredLengths(
         epsilon=epsilon,
         cap_km=classes.cap_km,
@@ -305,16 +313,18 @@ def with_decay(spec: Spec, measured: MeasuredLengths) -> Spec:
     return spec.model_copy(update={"prior": spec.prior.model_copy(update=fitted)})
 
 
-def _scale_km(tree: ZoneTree, model: PriorModel, points: NDArray[np.float64], cap: float, mean: float) -> float:
+def _scale_km(
+    tree: ZoneTree, model: PriorModel, points: NDArray[np.float64], cap: float, public: float, mean: float
+) -> float:
     """Return about the scale at which the priors seen from some points have a mean length, or the end of the range.
 
-    By secants, or by halving the range where one leads out of it.
+    `public` is what they have at the scale of `model`. By secants, or by halving the range where one leads out of it.
     """
     low, high = log(model.scale_km / _FARTHEST_SCALE), log(model.scale_km * _FARTHEST_SCALE)
     at, slope = log(model.scale_km), _STEEPNESS
     last: tuple[float, float] | None = None
+    found = public
     for _ in range(_STEPS):
-        found = float(_capped_km(tree, model._replace(scale_km=exp(at)), points, cap).mean())
         if abs(found - mean) <= _CLOSE * mean:
             break
         low, high = (at, high) if found < mean else (low, at)
@@ -325,6 +335,7 @@ def _scale_km(tree: ZoneTree, model: PriorModel, points: NDArray[np.float64], ca
                 slope = (off - last[1]) / (at - last[0])
             last, step = (at, off), off / slope
         at = at - step if low < at - step < high else (low + high) / 2
+        found = float(_capped_km(tree, model._replace(scale_km=exp(at)), points, cap).mean())
     return exp(at)
 
 
