@@ -61,18 +61,23 @@ class Told:
     lengths: MeasuredLengths | None
 
 
-def finish(told: Told, partial: Path, ready: Callable[[], None]) -> tuple[Path, Manifest]:
-    """Complete the release in `partial`, verify it, publish it if `ready` agrees; return its directory and manifest."""
+def prepare(told: Told, partial: Path) -> Manifest:
+    """Write what stands beside the table to `partial`; return the manifest, its list of files still empty."""
     write_plan(partial / "plan.parquet", told.plan, told.region)
     manifest = describe(told)
     write_statement(partial, manifest)
+    return manifest
+
+
+def finish(manifest: Manifest, partial: Path, store: Path, ready: Callable[[], None]) -> tuple[Path, Manifest]:
+    """Complete the release in `partial`, verify it, publish it if `ready` agrees; return its directory and manifest."""
     names = sorted(path.relative_to(partial).as_posix() for path in partial.rglob("*") if path.is_file())
     manifest = manifest.model_copy(update={"files": records(partial, names)})
     (partial / MANIFEST).write_text(manifest.model_dump_json(indent=2) + "\n", encoding="utf-8")
     verify(partial)
-    if is_remote(told.spec.store):
-        return publish_remotely(partial, told.spec.store, told.release, ready), manifest
-    return publish(partial, told.release, ready), manifest
+    if is_remote(store):
+        return publish_remotely(partial, store, manifest.release, ready), manifest
+    return publish(partial, manifest.release, ready), manifest
 
 
 def describe(told: Told) -> Manifest:

@@ -18,7 +18,7 @@ from pipelines.lengths import as_fitted, measure, read_lengths
 from pipelines.partition import collect, partitions
 from pipelines.places import fetch, forget, move, public_inputs, reaches, results, run_directory
 from pipelines.planning import plan_partition, read_plans
-from pipelines.publish import Told, certified_per_job, finish, promise, summarise
+from pipelines.publish import Told, certified_per_job, finish, prepare, promise, summarise
 from pipelines.stage import StageError, ToldElsewhereError
 from pipelines.synthesize import draw, publish_zones
 from pipelines.tabulate import HEADCOUNT, Stretch, tabulate
@@ -175,6 +175,9 @@ def release(
                 for both in zip(ready.parts, ready.planning, strict=True)  # each once it is planned
             ]
             plan = ready.plan
+            lengths = None if ready.lengths is None else read_lengths(ready.lengths, directory)
+            told = Told(ready.fitted(), name, ready.region, plan, ready.settings(), ready.choice, source, lengths)
+            manifest = prepare(told, partial)
             drawn = _gather(tasks, "draw", progress)
             progress("publish", 0, 1)
             (partial / "od").mkdir()
@@ -183,9 +186,7 @@ def release(
             for path in ready.zones:
                 move(path, partial / "zones.parquet")
             shutil.rmtree(draws)
-            lengths = None if ready.lengths is None else read_lengths(ready.lengths, directory)
-            told = Told(ready.fitted(), name, ready.region, plan, ready.settings(), ready.choice, source, lengths)
-            path, manifest = finish(told, partial, before_publishing)
+            path, manifest = finish(manifest, partial, spec.store, before_publishing)
             progress("publish", 1, 1)
     return Released(name, path, manifest, time.perf_counter() - began)
 
