@@ -175,10 +175,22 @@ def planning(directory: Path) -> None:
 
 
 @contextmanager
-def warm(spec: Spec, workers: int, *, processes: bool) -> Iterator[Callable[[], float]]:
-    """Yield what releases `spec` on a cluster that has done so before, and returns the seconds it took."""
+def warm(spec: Spec, workers: int, *, processes: bool) -> Iterator[Callable[[], tuple[float, float]]]:
+    """Yield what releases `spec` on a cluster that has done so before.
+
+    It returns the seconds it took, and those from the first task to the last: what is divided among workers.
+    """
     with local_cluster(workers, processes=processes) as cluster:
-        run: Callable[[], float] = lambda: release(spec, scheduler=cluster).seconds  # noqa: E731
+
+        def run() -> tuple[float, float]:
+            seen: dict[tuple[str, bool], float] = {}
+
+            def progress(stage: str, done: int, total: int) -> None:
+                seen[stage, done == total] = time.perf_counter()
+
+            seconds = release(spec, scheduler=cluster, progress=progress).seconds
+            return seconds, seen["draw", True] - seen["read", False]
+
         run()
         yield run
 
@@ -224,7 +236,7 @@ def whole(directory: Path) -> None:
         newest = sorted((directory / "releases").iterdir())[-1]
         written = [pq.read_table(path) for path in newest.rglob("*.parquet")]
         copied()
-        pairs = [(run(), copied()) for _ in range(2 * RUNS + 1)]  # one after the other: the machine's speed changes
+        pairs = [(run()[0], copied()) for _ in range(2 * RUNS + 1)]  # one after the other: the machine's speed changes
     ours, theirs = (statistics.median(one) for one in zip(*pairs, strict=True))
     ratios = sorted(ours / theirs for ours, theirs in pairs)
     process = [measured(["release", str(spec_path)]) for _ in range(3)]
@@ -292,12 +304,13 @@ def workers(directory: Path) -> None:
             list(pool.map(lambda run: run(), (one, other)))
             return time.perf_counter() - began
 
-        rows = [(one(), two(), both()) for _ in range(RUNS)]
-    ratios = [(alone / divided, 2 * alone / twice) for alone, divided, twice in rows]
-    one_s, two_s, both_s = (statistics.median(column) for column in zip(*rows, strict=True))
-    reached, most = (statistics.median(column) for column in zip(*ratios, strict=True))
-    low, high = min(ratio for ratio, _ in ratios), max(ratio for ratio, _ in ratios)
+        rows = [(*one(), *two(), both()) for _ in range(RUNS)]
+    ratios = [(one / two, tasks / shared, 2 * one / twice) for one, tasks, two, shared, twice in rows]
+    one_s, tasks_s, two_s, shared_s, both_s = (statistics.median(column) for column in zip(*rows, strict=True))
+    reached, divided, most = (statistics.median(column) for column in zip(*ratios, strict=True))
+    low, high = min(ratio[0] for ratio in ratios), max(ratio[0] for ratio in ratios)
     print(f"workers: one {one_s:.1f} s, two {two_s:.1f} s: {reached:.2f} times ({low:.2f} to {high:.2f})")
+    print(f"workers: all tasks {tasks_s:.1f} s and {shared_s:.1f} s: {divided:.2f} times; the driver does the rest")
     print(f"workers: two releases at once {both_s:.1f} s: the machine itself does {most:.2f} times as much")
     asked("workers: times as fast with two", reached, least=1.7)
 
