@@ -75,8 +75,7 @@ def verify(
 ) -> None:
     """Check that the ledger is whole (hashes, order, sums, its end) and goes on from what workers have seen of it.
 
-    What no seal beside the registry has seen, and no export holds, could have been cut or replaced as a whole: then it
-    says so, and leaves with code 1.
+    What neither a seal nor an export holds could have been replaced as a whole: it says so, and leaves with code 1.
     """
     from pipelines.seal import Seal, check_goes_on
     from pipelines.settings import worker_settings

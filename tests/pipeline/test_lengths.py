@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import threading
 from fractions import Fraction
 from pathlib import Path
 
@@ -11,11 +12,15 @@ import polars as pl
 import pytest
 
 import pipelines.lengths
+import pipelines.planning
 import pipelines.synthesize
+from pipelines.cluster import local_cluster
 from pipelines.jobs.__main__ import _BEGINS, _teller
+from pipelines.partition import SUMS
+from pipelines.places import fetch
 from pipelines.release import plan, release
 from pipelines.spending import charge_of
-from synthmap.errors import ConfidentialDataError, ReleaseCorruptError
+from synthmap.errors import ConfidentialDataError, PrivacyParameterError, ReleaseCorruptError
 from synthmap.kernels.lengths import PARTS
 from synthmap.mechanism.plan import table_epsilon
 from synthmap.mechanism.recertify import recertify
@@ -106,6 +111,50 @@ def test_what_was_measured_is_on_the_disk_before_anybody_hears_of_it(lengths_spe
     monkeypatch.setattr(os, "fsync", fsynced)
     found = release(lengths_spec(), scheduler="threads")
     assert kept == [found.manifest.prior.lengths.noisy_sums]
+
+
+def test_of_each_partition_only_the_sums_are_fetched(lengths_spec, monkeypatch):
+    """Counts stay with the worker that collected them: from an object store they would be copied."""
+    fetched = []
+    monkeypatch.setattr(pipelines.lengths, "fetch", lambda path, run: fetched.append(path) or fetch(path, run))
+    release(lengths_spec(run={"partitions": 3}), scheduler="threads")
+    assert {path.name for path in fetched if path.parent.name.startswith("partition-")} == {SUMS}
+    assert not any(path.name.startswith("partition-") for path in fetched)
+
+
+def test_a_partition_is_drawn_while_another_is_still_planned(lengths_spec, monkeypatch):
+    drawn, begun, planned_meanwhile = threading.Event(), threading.Semaphore(1), []
+    planning, drawing = pipelines.planning.plan_destinations, pipelines.synthesize.synthesize
+
+    def plan_destinations(*args):
+        if not begun.acquire(blocking=False):  # all but the first to come
+            planned_meanwhile.append(drawn.wait(60))
+        return planning(*args)
+
+    def synthesize(*args):
+        found = drawing(*args)
+        drawn.set()
+        return found
+
+    monkeypatch.setattr(pipelines.planning, "plan_destinations", plan_destinations)
+    monkeypatch.setattr(pipelines.synthesize, "synthesize", synthesize)
+    with local_cluster(2, processes=False) as cluster:
+        release(lengths_spec(run={"partitions": 2}), scheduler=cluster)
+    assert planned_meanwhile == [True]
+
+
+def test_what_cannot_be_planned_is_found_before_it_is_paid_where_no_lengths_are(lengths_spec, calls, monkeypatch):
+    def refuse(*args):
+        raise PrivacyParameterError("no noise suffices")
+
+    monkeypatch.setattr(pipelines.planning, "plan_destinations", refuse)
+    with pytest.raises(PrivacyParameterError, match="no noise suffices"):
+        release(
+            lengths_spec(prior={"lengths_epsilon": 0}),
+            scheduler="threads",
+            before_drawing=lambda name, cost: calls.append("drawing"),
+        )
+    assert calls == []
 
 
 @pytest.mark.parametrize("lengths", [0, LENGTHS])

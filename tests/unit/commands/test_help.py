@@ -43,6 +43,12 @@ def test_help_is_shown_as_it_was_written(words, help_of):
     assert [one for one in written if one_line(one) not in shown] == []
 
 
+@pytest.mark.parametrize("words", COMMANDS, ids=lambda words: " ".join(words) or "synthmap")
+def test_no_sentence_of_help_is_broken_where_its_docstring_is(words):
+    """Typer joins the lines of the first paragraph only."""
+    assert [one for one in (COMMANDS[words].help or "").split("\n\n")[1:] if "\n" in one.strip()] == []
+
+
 def test_without_rich_nothing_is_escaped(help_of, monkeypatch):
     monkeypatch.setattr(app, "rich_markup_mode", None)
     shown = help_of(["fit-decay"])
