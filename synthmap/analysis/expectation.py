@@ -13,14 +13,16 @@ from synthmap.analysis.comparison import Comparison, measure
 from synthmap.analysis.expected_flows import ExpectedPairs, expected_flows
 from synthmap.analysis.gravity import GravityFit
 from synthmap.analysis.measures import PairCounts, common_part, count_pairs, weighted_mean
-from synthmap.analysis.prior_distances import expected_bias_km, modelled, prior_cdf_width_km
+from synthmap.analysis.prior_distances import PriorCommutes, modelled, prior_cdf_width_km, prior_commutes
 from synthmap.analysis.prior_world import Setting, in_cells, prior_variances_km2, prior_world
 from synthmap.analysis.read import PublishedPlan
 from synthmap.analysis.table import ZONE, pair
+from synthmap.analysis.true_averages import ClassErrors, errors_by_true_average, true_averages
 from synthmap.geography.zones import Zones
 from synthmap.kernels.bounded import KEEP_UNITS
 from synthmap.published.expected import (
     HEADCOUNT_EDGES,
+    LENGTH_EDGES_KM,
     expected_common_part,
     expected_mae_km,
     expected_pairs,
@@ -36,7 +38,7 @@ class ExpectedClass(BaseModel):
     Attributes
     ----------
     destinations, workers : int
-        All that the plan has there.
+        All that the plan has there, or is expected to have.
     mae_km, mae_km_unweighted, bias_km, bias_km_unweighted, rmse_km : float or None
         As ``distance_…`` of `Expected`, of this class; what is None at one destination is None of its class.
     """
@@ -63,7 +65,7 @@ class Expected(BaseModel):
         `expected_mae_km` of the plan's predicted error of each destination's average commute and its signed error,
         if known, averaged with the weights of the measure; None where the plan predicts none.
     distance_bias_km, distance_bias_km_unweighted : float or None
-        Signed error of average commutes, if the prior were the truth (`expected_bias_km`); None where noise is added
+        Signed error of average commutes, if the prior were the truth (`prior_commutes`); None where noise is added
         to counts, or empty cells of several segments, or light ones rather, are dropped.
     distance_rmse_km : float or None
         Root of the worker-weighted mean square of the plan's predicted errors.
@@ -94,8 +96,11 @@ class Expected(BaseModel):
         by level of origins; relative errors of workers by area of residence, by level; pairs of zones, as
         ``spurious_cells``; commute lengths, km; coefficients. None, or empty, where it tells none: noise on counts,
         empty cells dropped, other totals than the true ones, other cells than planned, too many pairs of zones.
-    by_headcount, by_density : list of ExpectedClass
-        Classes of `Comparison`; that of true lengths cannot be told from what is public.
+    by_headcount, by_density, by_length : list of ExpectedClass
+        Classes of `Comparison`. A destination's true average commute is not public, but how far it may lie from its
+        prior's mean is planned with: so it is in several classes of ``by_length``, in each with its chance, and numbers
+        are expected ones, rounded (`true_averages`). Empty where cells are not those planned, or noisy counts are not
+        read as means.
     if_prior_were_true : Comparison or None
         Every measure in a world whose true origins are drawn from the prior (`prior_world`): noise and sampling
         without the error of the prior. None where the plan cannot be run again over these zones.
@@ -127,6 +132,7 @@ class Expected(BaseModel):
     gravity: GravityFit | None = None
     by_headcount: list[ExpectedClass]
     by_density: list[ExpectedClass]
+    by_length: list[ExpectedClass]
     if_prior_were_true: Comparison | None
     cpc_cells_if_prior_were_true: float | None
     pairs_cells_if_prior_were_true: PairCounts | None
@@ -150,12 +156,13 @@ def expectation(manifest: Manifest, plan: PublishedPlan, setting: Setting, zones
         model = n, plan.size, plan.cells, mass / plan.cells, plan.keep_units / KEEP_UNITS
         told["cpc_cells"] = float(weighted_mean(expected_common_part(*model), n + plan.size))
         told["spurious_cells"], told["missing_cells"] = expected_pairs(*model)
-    bias = np.full(n.size, np.nan)
     if plan.resampled:
         deviation = sampling_sd_km(variances, n, plan.size, _pull(mass, plan))
         sampling = float(weighted_mean(deviation, n))
-        bias = expected_bias_km(setting, plan)
-    told |= {f"distance_{name}": value for name, value in _errors(plan.predicted_km, bias, n).items()}
+    commutes = prior_commutes(setting, plan)
+    bias = commutes.bias_km
+    every = _errors(plan.predicted_km, bias, n, np.ones(n.size))
+    told |= {f"distance_{name}": value for name, value in every.items()}
     return Expected(
         length_wasserstein_by_destination_km=_mean(wasserstein, n) if alike or not plan.resampled else None,
         distance_sampling_sd_km=sampling,
@@ -163,6 +170,7 @@ def expectation(manifest: Manifest, plan: PublishedPlan, setting: Setting, zones
         **told,
         by_headcount=_by(plan, bias, n.astype(float), HEADCOUNT_EDGES),
         by_density=_by(plan, bias, density, density_edges(density)),
+        by_length=_by_true_length(setting, plan, commutes),
         if_prior_were_true=None if both is None else measure(both, zones)[0],
         cpc_cells_if_prior_were_true=None if cells is None else common_part(cells),
         pairs_cells_if_prior_were_true=None if cells is None else count_pairs(cells),
@@ -185,15 +193,18 @@ def _mean(values: NDArray[np.float64], weights: NDArray[np.int64] | NDArray[np.f
 
 
 def _errors(
-    rmse: NDArray[np.float64], bias: NDArray[np.float64], headcount: NDArray[np.int64]
+    rmse: NDArray[np.float64],
+    bias: NDArray[np.float64],
+    workers: NDArray[np.int64] | NDArray[np.float64],
+    once: NDArray[np.float64],
 ) -> dict[str, float | None]:
-    """Return figures of `LengthError` by name, km."""
-    mae, once = expected_mae_km(rmse, np.nan_to_num(bias)), np.ones(headcount.size)
-    square = _mean(rmse**2, headcount)
+    """Return figures of `LengthError` by name, km, by worker and by destination."""
+    mae = expected_mae_km(rmse, np.nan_to_num(bias))
+    square = _mean(rmse**2, workers)
     return {
-        "mae_km": _mean(mae, headcount),
+        "mae_km": _mean(mae, workers),
         "mae_km_unweighted": _mean(mae, once),
-        "bias_km": _mean(bias, headcount),
+        "bias_km": _mean(bias, workers),
         "bias_km_unweighted": _mean(bias, once),
         "rmse_km": None if square is None else math.sqrt(square),
     }
@@ -202,18 +213,35 @@ def _errors(
 def _by(
     plan: PublishedPlan, bias: NDArray[np.float64], value: NDArray[np.float64], edges: tuple[float, ...]
 ) -> list[ExpectedClass]:
-    out = []
+    """Return the classes by a public value of each destination."""
+    found = []
     for low, high in itertools.pairwise(edges):
         inside = (value >= low) & (value < high)
-        if inside.any():
-            headcount = plan.headcount[inside]
-            out.append(
-                ExpectedClass(
-                    low=low,
-                    high=high if np.isfinite(high) else None,
-                    destinations=headcount.size,
-                    workers=int(headcount.sum()),
-                    **_errors(plan.predicted_km[inside], bias[inside], headcount),
-                )
-            )
-    return out
+        found.append(_class(plan, ClassErrors(low, high, inside.astype(float), plan.predicted_km, bias)))
+    return [one for one in found if one is not None]
+
+
+def _by_true_length(setting: Setting, plan: PublishedPlan, commutes: PriorCommutes) -> list[ExpectedClass]:
+    """Return the classes by true average commute. Noisy counts read as means are taken to err by nothing on average."""
+    if np.isnan(commutes.mean_km).any() or (setting.agreement and not plan.resampled):
+        return []
+    averages = true_averages(setting, plan, commutes)
+    bias = commutes.bias_km if plan.resampled else np.zeros(plan.headcount.size)
+    found = (_class(plan, one) for one in errors_by_true_average(averages, plan.predicted_km, bias, LENGTH_EDGES_KM))
+    return [one for one in found if one is not None]
+
+
+def _class(plan: PublishedPlan, of: ClassErrors) -> ExpectedClass | None:
+    """Return what is expected of a class, None where nobody is expected in it."""
+    some = of.chance > 0.0
+    chance = of.chance[some]
+    workers = plan.headcount[some] * chance
+    if not round(workers.sum()):
+        return None
+    return ExpectedClass(
+        low=of.low,
+        high=of.high if np.isfinite(of.high) else None,
+        destinations=round(chance.sum()),
+        workers=round(workers.sum()),
+        **_errors(of.rmse_km[some], of.bias_km[some], workers, chance),
+    )

@@ -7,7 +7,7 @@ import pytest
 from publishedplan import published_plan
 
 from synthmap.analysis.lengths import mean_lengths
-from synthmap.analysis.prior_distances import expected_bias_km, prior_cdf_width_km
+from synthmap.analysis.prior_distances import prior_cdf_width_km, prior_commutes
 from synthmap.analysis.prior_world import Setting, prior_variances_km2, prior_world
 from synthmap.analysis.table import pair, pair_km
 from synthmap.geography.prior import NO_TABLE, PriorModel, prior_from
@@ -55,7 +55,7 @@ def test_signed_error_is_the_mean_over_many_worlds(setting, town, elsewhere, kee
     made = plan(12, finest=1, keep_units=round(2**16 * keep), alpha_numerator=1 if keep == 1 else 20)
     made = replace(made, cells=np.array([cells_made(at, d, made) for d in range(3)]))
     assert (made.cells > 4).all()
-    found = expected_bias_km(at, made)
+    found = prior_commutes(at, made).bias_km
     errors = []
     for seed in range(400):
         paired = pair(*prior_world(at, made, seed), len(town.zones))
@@ -66,9 +66,9 @@ def test_signed_error_is_the_mean_over_many_worlds(setting, town, elsewhere, kee
 
 
 def test_one_cell_has_none_and_some_ways_of_dropping_are_not_modelled(setting):
-    assert expected_bias_km(setting(), plan(1)).tolist() == [0.0] * 3
+    assert prior_commutes(setting(), plan(1)).bias_km.tolist() == [0.0] * 3
     some_dropped = plan(8, keep_units=2**15)
-    assert np.isnan(expected_bias_km(setting(), some_dropped)).all()
-    assert np.isnan(expected_bias_km(setting(segments=1, keep_by_prior=True), some_dropped)).all()
-    assert np.isfinite(expected_bias_km(setting(segments=1), some_dropped)).all()
-    assert np.isnan(expected_bias_km(setting(), plan(5000))).all()
+    assert np.isnan(prior_commutes(setting(), some_dropped).bias_km).all()
+    assert np.isnan(prior_commutes(setting(segments=1, keep_by_prior=True), some_dropped).bias_km).all()
+    assert np.isfinite(prior_commutes(setting(segments=1), some_dropped).bias_km).all()
+    assert np.isnan(prior_commutes(setting(), plan(5000)).bias_km).all()
