@@ -75,7 +75,7 @@ def test_text_shows_expected_beside_measured(released, command, tmp_path):
     assert found.returncode == 0, found.stderr
     assert found.stdout.startswith("CONFIDENTIAL")
     assert "expected" in found.stdout
-    assert "of noisy counts the common part at the level planned, with an error of the prior" in found.stdout
+    assert "of noisy counts the common part at the level planned, and all by true average commute" in found.stdout
     assert "workers living in an area are off" in found.stdout
     assert "distance to the power −" in found.stdout
     assert max(map(len, found.stdout.splitlines())) <= 120
@@ -88,7 +88,9 @@ def test_text_shows_expected_beside_measured(released, command, tmp_path):
     assert len(told) == 7
     by_class = re.findall(r"\n +[\d.,e+]+ (?:up|to <\S+) .*", found.stdout.split("by true")[0])
     assert len(by_class) > 5
-    assert all(re.search(r"(?: +\d+\.\d\d){3}(?: +[+-]\d+\.\d\d){3}$", line) for line in by_class)  # none is a dash
+    told_in_full = re.compile(r"(?: +\d+\.\d\d){3}(?: +[+-]\d+\.\d\d){3}$", re.MULTILINE)  # none is a dash
+    assert all(told_in_full.search(line) for line in by_class)
+    assert len(told_in_full.findall(found.stdout.split("by true")[1])) >= 2
     assert all("–" not in row for row in told)
 
 
