@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synthmap.analysis.absolute import mean_absolute
+from synthmap.analysis.urns import dropped, urn_of
 from synthmap.compiled import compiled
 
 STEPS = 16  # points per unit of √t
@@ -46,10 +47,12 @@ def cell_tables(
     headcount: NDArray[np.int64],
     cells: NDArray[np.int64],
     alpha: NDArray[np.float64],
+    keep: NDArray[np.float64],
     stop: NDArray[np.int64] | None = None,
 ) -> CellTables:
     """Return the tables of destinations with n workers in k cells of pseudo-count α, as many synthetic ones drawn.
 
+    An empty cell is kept with the chance `keep`.
     Another thread stops it by making `stop`, shape (1,), other than 0; tables that were still to be made are ones.
 
     Notes
@@ -58,12 +61,13 @@ def cell_tables(
     n − x + kα(1 − q)) synthetic ones; one whole cell has α for kαq. A part that has the share r of a cell's mass gets
     Binomial(x, r) true ones. Synthetic ones are spread systematically: ⌊yr⌋ or one more, yr on average, so with the
     variance φ(1 − φ), φ the fraction of yr, and none with the chance 1 − min(1, yr). Sums leave out chances of about
-    1e-9.
+    1e-9. Where empty cells are dropped, y of a cell with x = 0 is 0 where it is; the rest of the urn is an average one,
+    and a union of cells is taken to have its mean pseudo-count.
     """
-    kinds = np.stack([headcount, cells, alpha]).astype(float)
+    kinds = np.stack([headcount, cells, alpha, keep]).astype(float)
     cases, case = np.unique(kinds, axis=1, return_inverse=True)
-    n, k, pseudo = np.ascontiguousarray(cases)
-    value = _tables(n, k, pseudo, np.zeros(1, np.int64) if stop is None else stop)
+    n, k, pseudo, kept = np.ascontiguousarray(cases)
+    value = _tables(n, k, pseudo, kept, np.zeros(1, np.int64) if stop is None else stop)
     return CellTables(case.ravel().astype(np.int64), k, value)
 
 
@@ -84,7 +88,11 @@ def read(tables: CellTables, case: int, place: tuple[int, float], function: int)
 
 @compiled
 def _tables(
-    headcount: NDArray[np.float64], cells: NDArray[np.float64], alpha: NDArray[np.float64], stop: NDArray[np.int64]
+    headcount: NDArray[np.float64],
+    cells: NDArray[np.float64],
+    alpha: NDArray[np.float64],
+    keep: NDArray[np.float64],
+    stop: NDArray[np.int64],
 ) -> NDArray[np.float64]:
     """Return the functions of each case; whole cells are worked out at every second point."""
     out = np.ones((headcount.size, _POINTS, 7))
@@ -92,8 +100,10 @@ def _tables(
         if stop[0]:
             break
         n, k = int(headcount[case]), int(cells[case])
-        total = n + k * alpha[case]
-        x, y, chance = joint_counts(n, 1.0 / k, (total - n) / k, total)
+        gone, varies, together = dropped(n, 1.0 / k, keep[case])
+        urn = urn_of(n, alpha[case], keep[case], k * (1.0 - gone), k * varies, k * together)
+        total = urn.total + urn.alpha * gone  # with one of the cells kept for sure
+        x, y, chance = joint_counts(n, 1.0 / k, urn.alpha, total, keep[case])
         together = 0.0
         for i in range(x.size):
             together += x[i] * (chance[i] * y).sum()
@@ -103,7 +113,7 @@ def _tables(
             if t * k <= n:
                 out[case, point, :4] = _part(x, y, chance, t * k / n, t)
             elif 2.0 * t <= n:
-                absolute, drawn, both = _cells(n, t / n, (total - n) * t / n, total)
+                absolute, drawn, both = _cells(n, t / n, (urn.total - n) * t / n, urn.total, 1.0)
                 out[case, point, :4] = absolute, 1.0, drawn / t, both
             else:
                 out[case, point, :4] = out[case, point - 1, :4]
@@ -112,7 +122,7 @@ def _tables(
         for point in range(0, _POINTS if k > 1 else 0, 2):
             t = max(_LITTLE, (point / STEPS) ** 2)
             if t < n:
-                out[case, point, 4:] = _cells(n, t / n, alpha[case], total)
+                out[case, point, 4:] = _cells(n, t / n, urn.alpha, total, keep[case])
             else:
                 out[case, point, 4:] = out[case, point - 2, 4:]
             if point:
@@ -121,9 +131,9 @@ def _tables(
 
 
 @compiled
-def _cells(n: int, share: float, alpha: float, total: float) -> NDArray[np.float64]:
+def _cells(n: int, share: float, alpha: float, total: float, keep: float) -> NDArray[np.float64]:
     """Return three functions of cells that have a share of the prior and a pseudo-count: those of a whole cell."""
-    x, y, chance = joint_counts(n, share, alpha, total)
+    x, y, chance = joint_counts(n, share, alpha, total, keep)
     absolute, mean, square, true, drawn, both = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
     for i in range(x.size):
         off = y - x[i]
@@ -186,11 +196,11 @@ def _binomial(n: int, v: int, q: float) -> float:
 
 @compiled
 def joint_counts(
-    n: int, share: float, alpha: float, total: float
+    n: int, share: float, alpha: float, total: float, keep: float
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
     """Return values of x and of y, and their joint chances, shape (x, y), for cells of that share and pseudo-count.
 
-    `total` is N = n + A.
+    `total` is N = n + A; where empty, they are kept with the chance `keep`.
     """
     if share >= 1.0:
         return np.array([float(n)]), np.array([float(n)]), np.ones((1, 1))
@@ -198,7 +208,7 @@ def joint_counts(
     first, last = max(0, int(n * share - width)), min(n, int(n * share + width))
     spread = math.sqrt((n + total) / (1.0 + total))
     low, high = n * (first + alpha) / total, n * (last + alpha) / total
-    bottom = max(0, int(low - 8.0 * math.sqrt(low) * spread))
+    bottom = max(0, int(low - 8.0 * math.sqrt(low) * spread)) if first > 0 or keep == 1.0 else 0
     top = min(n, int(high + 8.0 * math.sqrt(high) * spread + 16.0))
     step = max(1, (top - bottom) // _MOST)  # the same for both, so that few sums of the two occur
     x = np.arange(first, last + 1, step).astype(np.float64)
@@ -216,4 +226,7 @@ def joint_counts(
         weight = _binomial(n, int(x[i]), share)
         for j in range(y.size):
             chance[i, j] = weight * math.exp(ways[j] + whole + urn[i + j])
+        if x[i] == 0.0:
+            chance[i] *= keep
+            chance[i, 0] += weight * (1.0 - keep)
     return x, y, chance / chance.sum()

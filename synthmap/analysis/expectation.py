@@ -95,7 +95,8 @@ class Expected(BaseModel):
         `expected_flows`, shares unless said, if the prior were the truth: errors of origin zones at a destination, and
         by level of origins; relative errors of workers by area of residence, by level; pairs of zones, as
         ``spurious_cells``; commute lengths, km; coefficients. None, or empty, where it tells none: noise on counts,
-        empty cells dropped, other totals than the true ones, other cells than planned, too many pairs of zones.
+        ways of dropping as for ``distance_bias_km``, other totals than the true ones, other cells than planned, too
+        many pairs of zones. Where empty cells are dropped, pairs of zones alone are told.
     by_headcount, by_density, by_length : list of ExpectedClass
         Classes of `Comparison`. A destination's true average commute is not public, but how far it may lie from its
         prior's mean is planned with: so it is in several classes of ``by_length``, in each with its chance, and numbers

@@ -13,6 +13,7 @@ from synthmap.analysis.flow_errors import Units, flow_errors
 from synthmap.analysis.gravity import LARGEST, GravityFit, gravity_of
 from synthmap.analysis.length_errors import classes_of, common_part_and_wasserstein_km, length_errors
 from synthmap.analysis.prior_cells import Resampled
+from synthmap.analysis.prior_distances import modelled
 from synthmap.analysis.prior_world import Setting
 from synthmap.analysis.read import PublishedPlan
 from synthmap.analysis.table import ZONE, units_by_level
@@ -49,7 +50,7 @@ class ExpectedFlows:
     marginals : dict of str to float
         Relative error of workers by area of residence, by level: at least 0.
     pairs : dict of str to ExpectedPairs
-        By ``level/level``.
+        By ``level/level``; of zones alone where empty cells are dropped.
     cpc_cells, spurious_cells, missing_cells : float
         Of the tables of cells.
     cpl, length_wasserstein_km : float
@@ -85,8 +86,9 @@ def expected_flows(
     Returns
     -------
     ExpectedFlows or None
-        None where noise is added to counts, empty cells are dropped, a destination has not as many synthetic workers as
-        true ones, cells are not those planned, or there are more pairs than `most_pairs`.
+        None where noise is added to counts, empty cells of several segments are dropped, or light ones rather, a
+        destination has not as many synthetic workers as true ones, cells are not those planned, or there are more pairs
+        than `most_pairs`.
 
     Notes
     -----
@@ -96,23 +98,25 @@ def expected_flows(
     alike, or for a whole cell as large (`cell_tables`). Means over many made-up worlds are met to 0.005 for shares of
     workers, 0.012 for pairs, 0.008 for destinations each counted once, 0.01 for workers by residence, and 4 % for the
     Wasserstein distance: of a town with 400 zones and 1,421 workers, by mass or by distance, and of 100 to 300 zones,
-    a third as many cells up to as many, α from 0.25 to 20. Where nine in ten live elsewhere pairs are off by 0.02. Of
-    Rhode Island's shares are met to 0.001. Both tables of the gravity model are fitted to expected flows; these differ
+    a third as many cells up to as many, α from 0.25 to 20. Where nine in ten live elsewhere pairs are off by 0.02.
+    Where empty cells are dropped, shares of workers are met to 0.009, destinations each counted once to 0.02. Of Rhode
+    Island's shares are met to 0.001. Both tables of the gravity model are fitted to expected flows; these differ
     only as far as equal pseudo-counts in cells of unequal mass pull.
     """
-    resampled = plan.resampled and bool((plan.keep_units == KEEP_UNITS).all() and (plan.size == plan.headcount).all())
+    resampled = plan.resampled and bool(modelled(setting, plan).all() and (plan.size == plan.headcount).all())
     if not resampled or len(zones) * plan.destination.size > most_pairs:
         return None
     units = units_by_level(zones)
     alpha = plan.alpha_numerator / plan.alpha_denominator * setting.segments
+    keep = plan.keep_units / KEEP_UNITS
     columns = np.stack([plan.cells_asked, plan.groups_asked, plan.cells, plan.finest, plan.headcount], axis=1)
     laid_out = _laid_out(units, zones, plan.destination)
     stop = np.zeros(1, np.int64)
     with ThreadPoolExecutor(2) as pool:  # this thread waits, so that a signal is handled at once: see `flow_errors`
         try:
-            tables = _result(pool.submit(cell_tables, plan.headcount, plan.cells, alpha, stop))
+            tables = _result(pool.submit(cell_tables, plan.headcount, plan.cells, alpha, keep, stop))
             public = setting.tree, setting.model, setting.points, setting.destination
-            of = Resampled(*public, columns, alpha, tables)
+            of = Resampled(*public, columns, alpha, keep, tables)
             lengths = pool.submit(length_errors, of, classes_of(setting.tree), stop)
             flows = pool.submit(flow_errors, of, laid_out, stop)
             found, by_length = _result(flows), _result(lengths)
@@ -127,6 +131,7 @@ def expected_flows(
         for row, destination in enumerate(units)
         for column, origin in enumerate(units)
     }
+    told = len(units) if (keep == 1.0).all() else 1
     of_cells, fit = _pairs(*found.cells[1:].tolist()), None
     if laid_out.fitted >= 0:
         level = list(units)[laid_out.fitted]
@@ -138,7 +143,7 @@ def expected_flows(
         tv_by_level={level: 1.0 - cpc[f"{level}/{ZONE}"] for level in units},
         cpc=cpc,
         marginals={level: float(found.absolute[-1, column] / workers) for column, level in enumerate(units)},
-        pairs={f"{level}/{level}": _pairs(*row) for level, row in zip(units, found.pairs.tolist(), strict=True)},
+        pairs={f"{level}/{level}": _pairs(*found.pairs[row].tolist()) for row, level in enumerate([*units][:told])},
         cpc_cells=float(1.0 - found.cells[0] / (2.0 * workers)),
         spurious_cells=of_cells.spurious_share,
         missing_cells=of_cells.missing_share,

@@ -7,7 +7,8 @@ from numpy.typing import NDArray
 
 from synthmap.analysis.absolute import mean_absolute
 from synthmap.analysis.cell_tables import END, CellTables, place_of, read
-from synthmap.analysis.prior_cells import Domain, Resampled, between, domain_of, inside, nobody, some
+from synthmap.analysis.prior_cells import Domain, Resampled, domain_of, inside
+from synthmap.analysis.urns import Urn, between, nobody, some
 from synthmap.compiled import compiled
 
 
@@ -44,7 +45,8 @@ class FlowErrors(NamedTuple):
     variation : float
         Sum over destinations of ``Σ E|D|/(2n)`` over zones.
     pairs : ndarray of float64, shape (levels, 3)
-        Expected pairs of units of one level with workers in the true table, in the synthetic one, and in both.
+        Expected pairs of units of one level with workers in the true table, in the synthetic one, and in both; where
+        empty cells are dropped, of zones alone.
     cells : ndarray of float64, shape (4,)
         ``Σ E|D|`` over cells of destinations, and these with true workers, with synthetic ones, and with both.
     flows : ndarray of float64, shape (2, units with destinations, units)
@@ -142,14 +144,16 @@ def _none(none: NDArray[np.float64], here: tuple[float, float, float]) -> None:
 
 @compiled
 def _nobody(
-    linear: NDArray[np.float64], n: int, total: float, alpha: float, cells: int, tables: CellTables, case: int
+    linear: NDArray[np.float64], urn: Urn, cells: int, tables: CellTables, case: int
 ) -> tuple[float, float, float]:
     """Return these chances of a unit from its sums, see `between`: parts of several cells are taken for fewer whole."""
-    mass = total * linear[3] - n * linear[0]  # α·Σr
-    part = linear[5] / linear[3]  # mean of r
-    if cells > 1 and part * alpha < (1.0 - 1e-6) * mass:
-        return nobody(n, total, linear[0], mass)
-    return _others(_meet(n, linear[0], linear[3], _like_whole(part, linear[3] * cells), tables, case))
+    n, share, drawn = urn.headcount, linear[0, 0], linear[1, 0]
+    part = linear[1, 2] / drawn  # mean of r
+    if cells > 1:
+        whole = (urn.total * drawn - n * share) / (urn.total - n) * cells  # Σr
+        if part < (1.0 - 1e-6) * whole:
+            return nobody(urn, share, whole)
+    return _others(_meet(n, share, drawn, _like_whole(part, drawn * cells), tables, case))
 
 
 @compiled
@@ -173,20 +177,20 @@ def _one(
     units: Units,
 ) -> None:
     """Add what is expected of the flows from every unit to one destination; `row`, if any, is of `FlowErrors.flows`."""
-    n, alpha, tables, case = of.plan[d, 4], of.alpha[d], of.tables, of.tables.case[d]
+    n, tables, case, urn = of.plan[d, 4], of.tables, of.tables.case[d], here.urn
     levels = units.first.size - 1
     zones = units.closes.size
-    total = n + alpha * here.prior.size
     slot = units.first[:-1].copy()  # the unit of each level at which we are
-    linear, spread = np.zeros((levels, 6)), np.zeros(levels)  # sums over cells of that unit
+    linear, spread = np.zeros((levels, 4, 3)), np.zeros(levels)  # sums over cells of that unit
     before = np.zeros(levels)  # share of the prior in this cell before that unit
     for cell in range(here.prior.size):
         prior, drawn = here.prior[cell], here.drawn[cell]
-        variance = between(n, total, np.array([prior, prior, prior, drawn, drawn, drawn]))
+        weights = np.array([prior, drawn, here.varies[cell], here.together[cell]])
+        variance = between(urn, np.repeat(weights, 3).reshape(4, 3))
         mean_of = n * (drawn / prior - 1.0)  # mean of D over the share of the prior
         ratio = read(tables, case, place_of(tables, min(n * prior, n - n * prior)), 4)
         cells[0] += ratio * mean_absolute(n * (drawn - prior), variance)
-        _count(nobody(n, total, prior, alpha), cells[1:])
+        _count(nobody(urn, prior, 1.0), cells[1:])
         gone = 0.0  # share of the prior in this cell up to here
         before[:] = 0.0
         for rank in range(here.bounds[cell], min(zones, here.bounds[cell + 1])):
@@ -202,16 +206,17 @@ def _one(
                     row[0, rank], row[1, rank] = n * share, mean_of * share
                 gone += share
             for i in range(1, units.closes[rank]):
-                spread[i] += _part(linear[i], gone - before[i], prior, drawn, n, tables, case)
-                workers, own = n * linear[i, 0], between(n, total, linear[i]) + spread[i]
+                spread[i] += _part(linear[i], gone - before[i], weights, n, tables, case)
+                workers, own = n * linear[i, 0, 0], between(urn, linear[i]) + spread[i]
                 ratio = read(tables, case, place_of(tables, min(workers, n - workers)), 0)
-                absolute[i] += _add(sums[slot[i]], workers, n * linear[i, 3] - workers, own, ratio)
+                absolute[i] += _add(sums[slot[i]], workers, n * linear[i, 1, 0] - workers, own, ratio)
                 if workers > 0.0:
-                    _none(none[slot[i]], _nobody(linear[i], n, total, alpha, here.prior.size, tables, case))
-                linear[i], spread[i], before[i] = 0.0, 0.0, gone
+                    _none(none[slot[i]], _nobody(linear[i], urn, here.prior.size, tables, case))
+                linear[i] = 0.0
+                spread[i], before[i] = 0.0, gone
                 slot[i] += 1
         for i in range(1, levels):
-            spread[i] += _part(linear[i], gone - before[i], prior, drawn, n, tables, case)
+            spread[i] += _part(linear[i], gone - before[i], weights, n, tables, case)
         share = here.share[zones]
         if share > 0.0 and here.bounds[cell + 1] > zones:
             part = share / prior
@@ -240,17 +245,17 @@ def _add(sums: NDArray[np.float64], workers: float, mean: float, variance: float
 
 @compiled
 def _part(
-    linear: NDArray[np.float64], taken: float, prior: float, drawn: float, n: int, tables: CellTables, case: int
+    linear: NDArray[np.float64], taken: float, weights: NDArray[np.float64], n: int, tables: CellTables, case: int
 ) -> float:
     """Add a part of a cell to the sums of its unit, see `between`; return the variance inside the cell."""
     if taken <= 0.0:
         return 0.0
-    part = min(1.0, taken / prior)
-    for i, share in ((0, prior), (3, drawn)):
-        linear[i] += part * share
-        linear[i + 1] += part * share
-        linear[i + 2] += part * part * share
-    return inside(n, prior, drawn, part, 1.0, tables, case)
+    part = min(1.0, taken / weights[0])
+    for i in range(4):
+        linear[i, 0] += part * weights[i]
+        linear[i, 1] += part * weights[i]
+        linear[i, 2] += part * part * weights[i]
+    return inside(n, weights[0], weights[1], part, 1.0, tables, case)
 
 
 @compiled

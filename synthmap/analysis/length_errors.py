@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 from synthmap.analysis.absolute import mean_absolute
 from synthmap.analysis.cell_tables import CellTables
 from synthmap.analysis.lengths import BIN_KM
-from synthmap.analysis.prior_cells import Resampled, between, domain_of, inside
+from synthmap.analysis.prior_cells import Domain, Resampled, domain_of, inside
+from synthmap.analysis.urns import Urn, between
 from synthmap.compiled import compiled
 from synthmap.geography.distance import EARTH_KM, great_circle_km
 from synthmap.geography.hierarchy import ZoneTree
@@ -92,15 +93,14 @@ def _one(
 ) -> None:
     """Add one destination; `share` and `band` are zeros, to work with."""
     here, point, places = domain_of(of, d), of.points[d], of.tree.level_centre[finest_level(of.tree)]
-    n, alpha, tables, case = of.plan[d, 4], of.alpha[d], of.tables, of.tables.case[d]
+    tables, case = of.tables, of.tables.case[d]
     zones = here.share.size - 1
-    total = n + alpha * here.prior.size
-    steps = np.zeros((share.size + 1, 5))  # what sums over cells change by from one class to the next
-    bands = np.zeros((band.size, 5))
+    steps = np.zeros((share.size + 1, 9))  # what sums over cells change by from one class to the next
+    bands = np.zeros((band.size, 9))
     nearer = np.zeros(share.size)  # share of the cell that is nearer than the end of a class
     ends, ranges = np.zeros(share.size + 1), np.zeros(band.size)  # where ranges of ranks end, each of one class or band
     for cell in range(here.prior.size):
-        prior, drawn = here.prior[cell], here.drawn[cell]
+        prior = here.prior[cell]
         first, last, before = share.size, -1, -1
         for rank in range(here.bounds[cell], min(zones, here.bounds[cell + 1])):
             if here.share[rank] > 0.0:
@@ -121,7 +121,7 @@ def _one(
             share[at] = 0.0
             between_two += ends[at]
             ends[at] = 0.0
-            sums = _part(nearer[at], prior, drawn, n, max(1.0, 0.5 * between_two), tables, case)
+            sums = _part(nearer[at], here, cell, max(1.0, 0.5 * between_two), tables, case)
             steps[at] += sums
             if at < last:
                 steps[at + 1] -= sums
@@ -129,41 +129,44 @@ def _one(
             nearer[last:] = nearer[last]
             for at in range(first // _TOGETHER, last // _TOGETHER + 1):
                 if band[at] > 0.0:
-                    bands[at] += _part(min(1.0, band[at] / prior), prior, drawn, n, ranges[at], tables, case)
+                    bands[at] += _part(min(1.0, band[at] / prior), here, cell, ranges[at], tables, case)
                     band[at], ranges[at] = 0.0, 0.0
-    prior, drawn = here.prior[-1], here.drawn[-1]
-    part = here.share[zones] / prior  # of the last cell that is elsewhere
-    own = _part(part, prior, drawn, n, 1.0, tables, case)
-    sums = np.zeros(5)
+    part = here.share[zones] / here.prior[-1]  # of the last cell that is elsewhere
+    own = _part(part, here, here.prior.size - 1, 1.0, tables, case)
+    sums, linear = np.zeros(9), np.empty((4, 3))
     for at in range(share.size):
         sums += steps[at]
-        workers, mean, variance = _moments(sums, n, total)
+        workers, mean, variance = _moments(sums, here.urn)
         below[at, 0] += workers
         below[at, 1] += mean
         below[at, 2] += variance
         if part > 0.0:
-            both = part * nearer[at]
-            linear = np.array([sums[0], part * prior, both * prior, sums[2], part * drawn, both * drawn])
-            below[at, 3] += between(n, total, linear) - (nearer[at] / (1.0 - part) * own[4] if part < 1.0 else 0.0)
+            for i in range(4):
+                linear[i, 0], linear[i, 1], linear[i, 2] = sums[2 * i], own[2 * i], nearer[at] * own[2 * i]
+            below[at, 3] += between(here.urn, linear) - (nearer[at] / (1.0 - part) * own[8] if part < 1.0 else 0.0)
     for at in range(band.size):
         if bands[at, 0] > 0.0:
-            for i, moment in enumerate(_moments(bands[at], n, total)):
+            for i, moment in enumerate(_moments(bands[at], here.urn)):
                 within[at, i] += moment
-    for i, moment in enumerate(_moments(own, n, total)):
+    for i, moment in enumerate(_moments(own, here.urn)):
         away[i] += moment
 
 
 @compiled
-def _part(
-    part: float, prior: float, drawn: float, n: int, ranges: float, tables: CellTables, case: int
-) -> NDArray[np.float64]:
-    """Return what a part of a cell adds to Σ r·q, Σ r²·q, the same of what is drawn, and the variance inside cells."""
-    within = inside(n, prior, drawn, part, ranges, tables, case)
-    return np.array([part * prior, part * part * prior, part * drawn, part * part * drawn, within])
+def _part(part: float, here: Domain, cell: int, ranges: float, tables: CellTables, case: int) -> NDArray[np.float64]:
+    """Return what a part of a cell adds to Σ r·q, Σ r²·q, the same of `between`'s others, and the variance inside."""
+    weights = here.prior[cell], here.drawn[cell], here.varies[cell], here.together[cell]
+    out = np.empty(9)
+    for i in range(4):
+        out[2 * i], out[2 * i + 1] = part * weights[i], part * part * weights[i]
+    out[8] = inside(here.urn.headcount, weights[0], weights[1], part, ranges, tables, case)
+    return out
 
 
 @compiled
-def _moments(sums: NDArray[np.float64], n: int, total: float) -> tuple[float, float, float]:
+def _moments(sums: NDArray[np.float64], urn: Urn) -> tuple[float, float, float]:
     """Return expected true workers, and mean and variance of D, from sums of `_part`."""
-    linear = np.array([sums[0], sums[0], sums[1], sums[2], sums[2], sums[3]])
-    return n * sums[0], n * (sums[2] - sums[0]), between(n, total, linear) + sums[4]
+    n, linear = urn.headcount, np.empty((4, 3))
+    for i in range(4):
+        linear[i, :2], linear[i, 2] = sums[2 * i], sums[2 * i + 1]
+    return n * sums[0], n * (sums[2] - sums[0]), between(urn, linear) + sums[8]

@@ -1,19 +1,17 @@
 """One destination's prior, zone by zone, its cells, and what resampling does to a part of one. Public."""
 
-import math
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from synthmap.analysis.cell_tables import END, LONG_SPREAD, CellTables, place_of, read
+from synthmap.analysis.urns import Urn, dropped, urn_of
 from synthmap.compiled import compiled
 from synthmap.geography.hierarchy import ZoneTree
 from synthmap.geography.prior import PriorModel, prior_from
 from synthmap.kernels.destination import cell_masses
 from synthmap.kernels.histogram import nest
-
-_FEW = 0.01  # expected workers up to which the chance of any is a series of three terms, right to 1e-6 of it
 
 
 class Resampled(NamedTuple):
@@ -29,6 +27,8 @@ class Resampled(NamedTuple):
         Cells asked, groups asked, cells, finest and n.
     alpha : ndarray of float64, shape (destinations,)
         Workers for each cell.
+    keep : ndarray of float64, shape (destinations,)
+        Chance f, the same in all cells, that an empty one is kept.
     tables : CellTables
     """
 
@@ -38,6 +38,7 @@ class Resampled(NamedTuple):
     destination: NDArray[np.int32]
     plan: NDArray[np.int64]
     alpha: NDArray[np.float64]
+    keep: NDArray[np.float64]
     tables: CellTables
 
 
@@ -51,13 +52,20 @@ class Domain(NamedTuple):
     bounds : ndarray of int64, shape (cells + 1,)
         Ranks at which cells start, then zones + 1.
     prior, drawn : ndarray of float64, shape (cells,)
-        Share q_c of the prior, and ``(n·q_c + α)/N``, that of synthetic workers, if the prior is the truth.
+        Share q_c of the prior, and ``(n·q_c + α·κ_c)/N``, that of synthetic workers, if the prior is the truth.
+    varies, together : ndarray of float64, shape (cells,)
+        Whether a cell is kept has the variance ``varies − n·together²``, and of two cells the covariance −n times the
+        product of their `together`. 0 where all are kept.
+    urn : Urn
     """
 
     share: NDArray[np.float64]
     bounds: NDArray[np.int64]
     prior: NDArray[np.float64]
     drawn: NDArray[np.float64]
+    varies: NDArray[np.float64]
+    together: NDArray[np.float64]
+    urn: Urn
 
 
 @compiled
@@ -78,30 +86,13 @@ def domain_of(of: Resampled, d: int) -> Domain:
             share[rank] = decay * (tree.cumulative[rank + 1] - tree.cumulative[rank]) / every
     share[zones] = (prior.mass[-1] - prior.mass[-2]) / every
     cells = np.diff(cell_masses(prior, tree.cumulative, bounds)) / every
-    return Domain(share, bounds, cells, (headcount * cells + alpha) / (headcount + alpha * cells.size))
-
-
-@compiled
-def between(headcount: int, total: float, linear: NDArray[np.float64]) -> float:
-    """Return the variance, workers², of Σ r_c·(y_c − x_c), or the covariance of two such sums.
-
-    Parameters
-    ----------
-    headcount, total : n, and N = n + A.
-    linear : ndarray of float64, shape (6,)
-        Σ a·q, Σ b·q, Σ a·b·q over cells, and the same with `Domain.drawn` for q; a and b are the r of either sum.
-
-    Notes
-    -----
-    Let θ = (x + α)/N, x ~ Multinomial(n, q), y ~ DirichletMultinomial(n; Nθ), and W(p) = Σ a·b·p − Σ a·p·Σ b·p. Given
-    x, y has the mean nθ and Σ a·y, Σ b·y have the covariance n·(n + N)/(1 + N)·W(θ). Over x the mean of W(θ) is
-    W(p) − n·W(q)/N², p the mean of θ, and nθ − x = n·α/N − (A/N)·x adds (A/N)²·n·W(q).
-    """
-    prior = linear[2] - linear[0] * linear[1]
-    drawn = linear[5] - linear[3] * linear[4]
-    moved = (total - headcount) / total
-    drawing = headcount * (headcount + total) / (1.0 + total)
-    return float(moved * moved * headcount * prior + drawing * (drawn - headcount / (total * total) * prior))
+    gone, varies, together = np.zeros(cells.size), np.zeros(cells.size), np.zeros(cells.size)
+    if of.keep[d] < 1.0:
+        for cell in range(cells.size):
+            gone[cell], varies[cell], together[cell] = dropped(headcount, cells[cell], of.keep[d])
+    urn = urn_of(headcount, alpha, of.keep[d], cells.size - gone.sum(), varies.sum(), together.sum())
+    drawn = (headcount * cells + urn.alpha * (1.0 - gone)) / urn.total
+    return Domain(share, bounds, cells, drawn, varies, together, urn)
 
 
 @compiled
@@ -121,42 +112,3 @@ def inside(
     spread = ranges * (t * read(tables, case, place_of(tables, t), 1) if t < END else LONG_SPREAD)
     between_them = part * (1.0 - part)
     return headcount * (prior * between_them + min(spread / headcount, drawn * between_them))
-
-
-@compiled
-def some(headcount: int, share: float) -> float:
-    """Return the chance ``1 − (1 − q)^n`` that any of n workers comes from the share q of the prior."""
-    few = headcount * share
-    if few < _FEW:
-        return few * (1.0 - 0.5 * (few - share) * (1.0 - (few - 2.0 * share) / 3.0))
-    return 1.0 - math.exp(headcount * math.log1p(-share)) if share < 1.0 else 1.0
-
-
-@compiled
-def nobody(headcount: int, total: float, share: float, mass: float) -> tuple[float, float, float]:
-    """Return the chances that a union of whole cells has no true workers, no synthetic ones, and neither.
-
-    Parameters
-    ----------
-    headcount, total : n, and N = n + A.
-    share, mass : the union's share q of the prior, and pseudo-count a, workers.
-
-    Notes
-    -----
-    With x true workers none is drawn with the chance ``G(x) = Γ(c + n)·Γ(N)/(Γ(c)·Γ(N + n))``, c = N − a − x, so that
-    ``G(x)/G(x − 1) = c/(c + n)``; x is binomial.
-    """
-    rest = total - mass
-    if share >= 1.0 or rest <= 0.0:
-        return 0.0, 0.0, 0.0
-    true = 1.0 - some(headcount, share)
-    drawn = math.lgamma(rest + headcount) - math.lgamma(rest) + math.lgamma(total) - math.lgamma(total + headcount)
-    neither = true * math.exp(drawn)
-    odds, term, found = share / (1.0 - share), neither, neither
-    for x in range(1, headcount + 1):
-        rest -= 1.0
-        term *= (headcount - x + 1.0) / x * odds * max(0.0, rest) / (max(0.0, rest) + headcount)
-        found += term
-        if term < 1e-12 * found:
-            break
-    return true, found, neither

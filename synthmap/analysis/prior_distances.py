@@ -5,9 +5,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from synthmap.analysis.prior_cells import some
 from synthmap.analysis.prior_world import Setting
 from synthmap.analysis.read import PublishedPlan
+from synthmap.analysis.urns import some
 from synthmap.compiled import compiled
 from synthmap.geography.hierarchy import ZoneTree
 from synthmap.geography.prior import (

@@ -8,12 +8,13 @@ from scipy.stats import betabinom, binom
 
 from synthmap.analysis.absolute import mean_absolute
 from synthmap.analysis.cell_tables import END, STEPS, cell_tables, joint_counts, place_of, read
+from synthmap.analysis.urns import dropped, urn_of
 
 N, K, ALPHA = 7, 2, 0.3
 
 
-def tables(n=N, k=K, alpha=ALPHA):
-    return cell_tables(np.array([n]), np.array([k]), np.array([alpha]))
+def tables(n=N, k=K, alpha=ALPHA, keep=1.0):
+    return cell_tables(np.array([n]), np.array([k]), np.array([alpha]), np.array([keep]))
 
 
 def outcomes(part):
@@ -72,8 +73,25 @@ def test_whole_cells_of_any_mass_are_exact_where_they_are_told(point, exact):
     assert value[2] * alone == pytest.approx(chance @ ((x > 0) & (y > 0)), rel=exact)
 
 
+def test_a_cell_that_is_dropped_gives_nobody():
+    n, k, alpha, keep = 9, 8, 2.0, 0.3
+    gone, varies, together = dropped(n, 1 / k, keep)
+    urn = urn_of(n, alpha, keep, k * (1 - gone), k * varies, k * together)
+    total = urn.total + urn.alpha * gone
+    x, y, chance = joint_counts(n, 1 / k, urn.alpha, total, keep)
+    assert chance.sum() == pytest.approx(1)
+    assert chance.sum(axis=1) == pytest.approx(binom.pmf(x, n, 1 / k), abs=1e-9)
+    kept = betabinom.pmf(y, n, urn.alpha, total - urn.alpha)
+    assert chance[0] == pytest.approx(binom.pmf(0, n, 1 / k) * (keep * kept + (1 - keep) * (y == 0)), abs=1e-9)
+    assert chance[2] == pytest.approx(
+        binom.pmf(2, n, 1 / k) * betabinom.pmf(y, n, 2 + urn.alpha, total - 2 - urn.alpha), abs=1e-9
+    )
+    assert (chance @ y).sum() == pytest.approx(n / k, rel=0.02)
+    assert tables(n, k, alpha, keep).value[0, :, 5].min() < 0.6 * tables(n, k, alpha).value[0, :, 5].min()
+
+
 def test_one_cell_holds_all():
-    x, y, chance = joint_counts(5, 1.0, 1.0, 6.0)
+    x, y, chance = joint_counts(5, 1.0, 1.0, 6.0, 1.0)
     assert (x.tolist(), y.tolist(), chance.tolist()) == ([5], [5], [[1]])
     point = 16  # one worker of five: spread as 0 or 1, always 1
     found = tables(5, 1, 3.0).value[0]
@@ -83,7 +101,7 @@ def test_one_cell_holds_all():
 
 def test_counts_of_many_workers_keep_mean_and_variance():
     n, k, alpha = 40_000, 20, 3.0  # more values than are summed over
-    x, y, chance = joint_counts(n, 1 / k, alpha, n + k * alpha)
+    x, y, chance = joint_counts(n, 1 / k, alpha, n + k * alpha, 1.0)
     assert x.size < 500
     assert y.size < 500
     total = n + k * alpha
@@ -96,7 +114,7 @@ def test_counts_of_many_workers_keep_mean_and_variance():
 
 
 def test_equal_destinations_share_a_row_and_reading_goes_along_lines():
-    found = cell_tables(np.array([3, 40, 3]), np.array([4, 8, 4]), np.array([0.5, 0.5, 0.5]))
+    found = cell_tables(np.array([3, 40, 3]), np.array([4, 8, 4]), np.array([0.5, 0.5, 0.5]), np.ones(3))
     assert found.case.tolist() == [0, 1, 0]
     assert found.value.shape[0] == 2
     assert found.cells.tolist() == [4, 8]
@@ -107,4 +125,6 @@ def test_equal_destinations_share_a_row_and_reading_goes_along_lines():
 
 
 def test_no_more_tables_are_made_once_it_is_stopped():
-    assert (cell_tables(np.array([9]), np.array([8]), np.array([0.5]), np.ones(1, np.int64)).value == 1).all()
+    assert (
+        cell_tables(np.array([9]), np.array([8]), np.array([0.5]), np.ones(1), np.ones(1, np.int64)).value == 1
+    ).all()

@@ -25,15 +25,17 @@ WORLDS = 2000
 def compared(town):
     """Return moments in closed form and, of every world, errors of workers nearer than the ends of classes and away."""
 
-    def make(cells, elsewhere):
+    def make(cells, elsewhere, keep=1.0):
         at = Setting(town.tree, PriorModel(4.0, 2.0, elsewhere, 0.0, 5.0, NO_TABLE), town.points(PLACES), PLACES,
                      keep_by_prior=False, segments=1, strength_inside=160.0, agreement=False)  # fmt: skip
-        plan = published_plan(PLACES, [150, 60], cells_asked=cells, cells=cells)
-        alpha = np.ones(2)
+        pseudo = 1 if keep == 1 else 4
+        plan = published_plan(PLACES, [150, 60] if keep == 1 else [40, 9], cells_asked=cells, cells=cells,
+                              alpha_numerator=pseudo, keep_units=round(2**16 * keep))  # fmt: skip
+        alpha, keeps = np.full(2, float(pseudo)), np.full(2, keep)
         columns = np.stack([plan.cells_asked, plan.groups_asked, plan.cells, plan.finest, plan.headcount], axis=1)
-        tables = cell_tables(plan.headcount, plan.cells, alpha)
+        tables = cell_tables(plan.headcount, plan.cells, alpha, keeps)
         classes = classes_of(town.tree)
-        of = Resampled(at.tree, at.model, at.points, PLACES, columns, alpha, tables)
+        of = Resampled(at.tree, at.model, at.points, PLACES, columns, alpha, keeps, tables)
         found = length_errors(of, classes, np.zeros(1, int))
         nearer, away = np.zeros((WORLDS, classes)), np.zeros(WORLDS)
         for seed in range(WORLDS):
@@ -47,9 +49,11 @@ def compared(town):
     return make
 
 
-@pytest.mark.parametrize(("cells", "elsewhere"), [(1, 0.0), (1, 0.3), (8, 0.3), (6, 0.05)])
-def test_moments_are_those_of_many_worlds(compared, cells, elsewhere):
-    found, nearer, away = compared(cells, elsewhere)
+@pytest.mark.parametrize(
+    ("cells", "elsewhere", "keep"), [(1, 0.0, 1.0), (1, 0.3, 1.0), (8, 0.3, 1.0), (6, 0.05, 1.0), (16, 0.3, 0.25)]
+)
+def test_moments_are_those_of_many_worlds(compared, cells, elsewhere, keep):
+    found, nearer, away = compared(cells, elsewhere, keep)
     looked_at = found.below[:, 2] > 2.0
     looked_at[1:] &= np.diff(found.below[:, 0]) > 0.1  # each class once
     assert looked_at.sum() > 20
