@@ -28,7 +28,7 @@ from synthmap.published.table import units_of
 from synthmap.spec import read_spec
 
 MECHANISMS = ("dirichlet", "histogram")
-WORLDS = (1, 2, 3)  # a prior that is off for all destinations alike is off once a world
+WORLDS = range(1, 10)  # of three alone, counties err by 0.5 to 1.1 times what is expected, in 21 by 0.9
 SIZES = ("county", "tract", "blockgroup")
 AREAS = 20  # of a size
 FIGURES = ("live_and_work", "in_commuters", "out_commuters", "a_to_b", "origins", "destinations")
@@ -179,10 +179,9 @@ def ratio(pairs: np.ndarray) -> float:
 @pytest.mark.parametrize("size", SIZES)
 def test_expected_errors_of_areas_are_real_ones(errors, mechanism, size):
     ratios = [ratio(errors[mechanism, size, name]) for name in FIGURES]
-    few = size == "county"  # four a world, and what they share of the prior's error is told as if it were not fitted
-    assert (0.4 if few else 0.6) < np.exp(np.mean(np.log(ratios))) < (2.2 if few else 1.6), ratios
+    assert 0.6 < np.exp(np.mean(np.log(ratios))) < 1.6, ratios
     assert min(ratios) > 0.2
-    assert max(ratios) < (3.2 if few else 2.5)
+    assert max(ratios) < 2.5
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
