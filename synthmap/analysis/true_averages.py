@@ -103,7 +103,9 @@ def errors_by_true_average(
     Given ℓ the error has the mean ``e = bias − slope·(ℓ − μ)`` and the mean square e² + rmse² − bias² − slope²·V: over
     all classes together that is what it was. ℓ is taken to have a gamma distribution, of shape a = μ²/V. With G(a, z)
     its chance to lie below z·V/μ and D = G(a, z) − G(a + 1, z), the sums of ℓ − μ and of (ℓ − μ)² below are −μ·D and
-    V·(G(a, z) − (z − a + 1)·D).
+    V·(G(a, z) − (z − a + 1)·D). In worlds drawn as planned for Rhode Island (ε = 1 and 4) signed errors of classes from
+    5 to 40 km are met to 0.2 km, of noisy counts to 0.6 km; of shorter and longer ones, which one worker in three
+    hundred has, they are told up to a third too small.
     """
     mean, variance, slope = averages
     shape = mean**2 / variance
