@@ -70,6 +70,7 @@ class Planned:
     settings: PlanSettings
     promise: Loss
     per_job: Loss
+    lengths_epsilon: float
     certified: TableLoss
     summary: PlanSummary
 
@@ -200,7 +201,8 @@ def plan(spec: Spec, *, scheduler: str | Cluster = "auto", progress: Progress = 
         settings, found = ready.settings(), ready.plan
     lost = mechanism_of(settings).loss(found, settings)
     summary = summarise(ready.spec, found, settings, ready.choice)
-    return Planned(found, settings, promise(spec), certified_per_job(spec, lost), lost, summary)
+    per_job, lengths = certified_per_job(ready.spec, lost), ready.spec.lengths_epsilon
+    return Planned(found, settings, promise(spec), per_job, lengths, lost, summary)
 
 
 @contextmanager
@@ -261,6 +263,7 @@ def _prepared(
         public = directory / _REGION, directory
         there = region.rank_of_position[np.flatnonzero(headcount)].astype(np.int32), headcount[headcount > 0]
         classes = lengths = None
+        spec = spec.with_workers(workers)
         if before_drawing is not None and spec.lengths_epsilon:
             classes = length_classes(region, public_decay(spec), *there, spec.lengths_epsilon)
         collected = [

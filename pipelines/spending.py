@@ -115,6 +115,8 @@ def charge_of(spec: Spec) -> Charge:
         parts = [("table, all jobs together", 1, jobs * epsilon, jobs * failure)]
     elif not spec.lengths_epsilon:  # jobs at different destinations are losses of their own
         parts = [("table", jobs, epsilon, failure)]
+    elif spec.prior.lengths_epsilon == "auto":  # how it is divided only headcounts will tell
+        parts = [("mean lengths and table, all jobs together", 1, jobs * epsilon, jobs * failure)]
     else:
         lengths = Fraction(spec.lengths_epsilon)
         together = ("mean lengths, all jobs together", 1, jobs * lengths, Fraction(0))  # one sum may hold them all

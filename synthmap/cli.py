@@ -214,7 +214,7 @@ def plan(path: SpecPath, scheduler: Scheduler = "auto", as_json: AsJson = False)
         "pdp_delta_table": found.certified.pdp_delta_table,
         "certified_epsilon_per_job": found.per_job.epsilon,
         "certified_delta_per_job": found.per_job.delta,
-        "lengths_epsilon": spec.lengths_epsilon,
+        "lengths_epsilon": found.lengths_epsilon,
         "workers": int(found.plan.headcount.sum()),
         "destinations": len(found.plan),
         "plan": found.summary.model_dump(),
@@ -234,9 +234,9 @@ def plan(path: SpecPath, scheduler: Scheduler = "auto", as_json: AsJson = False)
         )
     lines.append(f"mechanism {found.summary.mechanism}; {found.summary.noise}")
     lines += [found.summary.choice] if found.summary.choice else []
-    if spec.lengths_epsilon:
+    if found.lengths_epsilon:
         lines.append(
-            f"a release first measures mean commutes, with ε = {shown_loss(spec.lengths_epsilon)} of this for "
+            f"a release first measures mean commutes, with ε = {shown_loss(found.lengths_epsilon)} of this for "
             "each job, and so plans with another decay of the prior, and more trust in it; nothing was measured now"
         )
     _print(values, as_json, "\n".join(lines))

@@ -20,7 +20,8 @@ _OF_ZONES = {"", "count", "geometry", "id", "in", "latitude", "level", "longitud
 _OF_ZONES |= {"out_error", "zone", "zones"}
 _LEAST_EPSILON = 1e-3  # that a part of privacy.epsilon may be
 _STRENGTH, _STRENGTH_FITTED = 5.0, 15.0  # workers that a prior is worth, see `usual_strength`
-_LENGTHS_SHARE = 50  # measured lengths take one in so many of privacy.epsilon
+_LENGTHS_ENOUGH = 3_000.0  # ε times workers that tell mean commutes well enough, see `Spec.with_workers`
+_LENGTHS_MOST = 10  # by themselves measured lengths take at most one in so many of privacy.epsilon
 _OF_FLOWS = {"destination", "distance_km", "expected_error", "high", "low", "origin"}
 
 
@@ -289,18 +290,36 @@ class Spec(_Section):
     def lengths_epsilon(self) -> float:
         """ε of one job that measuring mean commutes takes; 0 if none are measured.
 
-        By itself a fiftieth of the whole, unless public figures tell how far people commute, or noise is certified for
-        all jobs together.
+        Where that is "auto" a tenth of the whole, the most until `with_workers` knows more; nothing if public figures
+        tell how far people commute, or noise is certified for all jobs together.
         """
         if self.prior.lengths_epsilon != "auto":
             return self.prior.lengths_epsilon
-        share = self.privacy.epsilon / _LENGTHS_SHARE
+        most = self.privacy.epsilon / _LENGTHS_MOST
         told = self.prior.public or self.prior.class_scales_km or self.plan.noise == "gaussian"
-        return 0.0 if told or share < _LEAST_EPSILON else share
+        return 0.0 if told or most < _LEAST_EPSILON else most
+
+    def with_workers(self, workers: int) -> Self:
+        """Return the spec with the ε that measured lengths take of so many workers, where that is "auto".
+
+        The noise of a mean falls with ε times workers, what a table loses rises with the share of ε. From 3,000 on,
+        each of eight classes has noise of some 2.5 % of its mean, and more tells no more; up to a tenth of ε is less
+        dear than the noise it saves (``python -m tests.benchmarks.utility``).
+
+        Parameters
+        ----------
+        workers : int
+            Of the table, at least 1. Public: the sum of its headcounts.
+        """
+        if self.prior.lengths_epsilon != "auto":
+            return self
+        enough = max(_LEAST_EPSILON, _LENGTHS_ENOUGH / workers)
+        prior = self.prior.model_copy(update={"lengths_epsilon": min(self.lengths_epsilon, enough)})
+        return self.model_copy(update={"prior": prior})
 
     @property
     def strength(self) -> float:
-        """How many workers the prior is believed to be worth at a destination."""
+        """How many workers the prior is believed to be worth at a large destination."""
         fitted = 1.0 if self.prior.class_scales_km else 0.0
         return usual_strength(fitted) if self.prior.strength is None else self.prior.strength
 
@@ -313,7 +332,7 @@ class Spec(_Section):
 
 
 def usual_strength(fitted: float) -> float:
-    """Return how many workers a prior is worth whose decay was fitted, by class, to a share of what it could be.
+    """Return how many workers a prior is worth at large destinations, its decay fitted to a share of what can be.
 
     So that the errors of average commutes by the prior alone are as they were seen in three published tables (Leeds
     2011, District of Columbia 2023, Rhode Island 2019), with the usual decay and with one that was fitted.

@@ -18,6 +18,7 @@ from synthmap.geography.hierarchy import ZoneTree
 OPENING = 0.6  # a node is one piece when its radius is at most this share of its distance
 _LARGEST_MASS = 2.0**61
 _WORTH = 0.5  # of a worker in the public table, which may be synthetic: a draw of a draw
+_ALIKE = 10.0  # workers of a destination whose decay is worth half of what it is at a large one
 _ALONG = 0.5  # share of a node's squared spread along the way to the destination
 
 
@@ -50,7 +51,8 @@ class PriorModel(NamedTuple):
     scale_km, power, elsewhere_share : float
         Decay with distance, and the share of everywhere else where the table says nothing.
     mixing, strength : float
-        A destination with c workers in the table takes the share mixing·c/(c + strength) of its prior from there.
+        A destination with c workers in the table takes the share mixing·c/(c + strength) of its prior from there. For
+        what the prior is worth see `worth`.
     table : PriorTable
     edges_km : ndarray of float64, shape (classes − 1,) or (0,)
         Ascending; a destination's class is the number of them that are at most its `rough_mean_km` by `scale_km`.
@@ -151,14 +153,17 @@ def table_share(model: PriorModel, destination: int) -> float:
 
 
 @compiled
-def worth(model: PriorModel, destination: int) -> float:
+def worth(model: PriorModel, destination: int, headcount: int) -> float:
     """Return how many workers a destination's prior is worth.
 
-    Where the table has the share w of it, what is left of a misfit is (1 − w)² of the decay's and w² of the table's.
+    Few workers are more alike than many, so the decay fits small destinations worse: it is worth n/(n + 10) of
+    `strength` at n workers, as was seen in three published tables (``python -m tests.benchmarks.utility``). Where the
+    table has the share w of the prior, what is left of a misfit is (1 − w)² of the decay's and w² of the table's.
     """
     share = table_share(model, destination)
     known = _WORTH * table_workers(model, destination)
-    misfit = (1.0 - share) ** 2 / (1.0 + model.strength) + share**2 / (1.0 + known)
+    decay = model.strength * headcount / (headcount + _ALIKE)
+    misfit = (1.0 - share) ** 2 / (1.0 + decay) + share**2 / (1.0 + known)
     return 1.0 / misfit - 1.0
 
 

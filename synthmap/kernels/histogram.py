@@ -182,7 +182,7 @@ def publish_one(
     if nested.group.size != made[0] or nested.groups != made[1]:
         return np.empty(0, np.int64), np.empty((0, 2), np.int32)
     homes = cells_of(origins, counts, nested.bounds)
-    strength = worth(model, destination)
+    strength = worth(model, destination, homes.size)
     masses = cell_masses(prior, tree.cumulative, nested.bounds)
     levels = levels_of(nested, masses, segments, noise, law, strength, max(within, strength))
     noisy, noisy_groups = noisy_levels(homes, levels.group, made[1] * segments, noise, law, words, reader)

@@ -122,7 +122,7 @@ def _best(
     most: NDArray[np.int64],
 ) -> DirichletPlan:
     """Return for each destination the candidate of at most `most` cells that is predicted to err least."""
-    found = survey(region.tree, model, region.points(destination), destination, asked, finest, most)
+    found = survey(region.tree, model, region.points(destination), destination, headcount, asked, finest, most)
     distinct, inverse = np.unique(headcount[:, None] * _TO_CELLS + found.cells, return_inverse=True)
     calibrate = _calibrator(settings)
     calibrated = [calibrate(*divmod(pair, _TO_CELLS)) for pair in distinct.tolist()]

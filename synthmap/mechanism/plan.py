@@ -106,7 +106,7 @@ class Plan(ABC):
     prior_share : ndarray of float64
         How much of what is published is prior, not data, in [0, 1].
     prior_strength : ndarray of float64
-        How many workers the prior is worth: more than `PlanSettings.strength` where a public table is part of it.
+        How many workers the prior is worth, see `synthmap.geography.prior.worth`.
     scale_km : ndarray of float64
         Of the decay in the prior.
     """

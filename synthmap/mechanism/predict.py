@@ -48,6 +48,7 @@ def survey(
     model: PriorModel,
     points: NDArray[np.float64],
     destination: NDArray[np.int32],
+    headcount: NDArray[np.int64],
     asked: NDArray[np.int64],
     finest: NDArray[np.int64],
     most: NDArray[np.int64],
@@ -58,6 +59,8 @@ def survey(
     ----------
     points : ndarray of float64, shape (D, 3)
     destination : ndarray of int32, shape (D,)
+    headcount : ndarray of int64, shape (D,)
+        Public.
     asked, finest : ndarray of int64, shape (C,)
         Cells asked for, and by distance down to which level (−1: by prior mass).
     most : ndarray of int64, shape (D,)
@@ -73,7 +76,7 @@ def survey(
         prior = prior_from(tree, model, points[d], destination[d])
         share = elsewhere_share_of(prior)
         found.variance[d] = prior.variance_km2
-        found.strength[d] = worth(model, destination[d])
+        found.strength[d] = worth(model, destination[d], headcount[d])
         found.scale_km[d] = prior.scale_km
         homes = inhabited + _homes_of_the_table_alone(tree, model, destination[d])
         units = distance_units(tree, points[d], finest.max()) if finest.max() >= 0 else nothing

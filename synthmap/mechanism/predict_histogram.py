@@ -176,7 +176,7 @@ def predict(
     strength, scale_km = np.empty(destination.size), np.empty(destination.size)
     for d in range(destination.size):
         prior = prior_from(tree, model, points[d], destination[d])
-        strength[d], scale_km[d] = worth(model, destination[d]), prior.scale_km
+        strength[d], scale_km[d] = worth(model, destination[d], headcount[d]), prior.scale_km
         for c in range(candidates.cells.size):
             if candidates.finest[c] < 0 and candidates.cells[c] > most[d]:
                 continue

@@ -105,11 +105,10 @@ from tests.benchmarks.worlds import World
 
 Method = Callable[[World, float, float, np.random.Generator, Path], ODTable]
 EPSILONS = (1.0, 2.0, 4.0, 8.6)
-LENGTHS = 0.02  # of ε, as a spec has it by itself; "decay as given": none
 
 
 def histogram(world: World, epsilon: float, delta: float, rng: np.random.Generator, place: Path) -> ODTable:
-    return _histogram(world, epsilon, delta, place, "means", LENGTHS)
+    return _histogram(world, epsilon, delta, place, "means", lengths=True)
 
 
 def histogram_agreement(world: World, epsilon: float, delta: float, rng: np.random.Generator, place: Path) -> ODTable:
@@ -120,14 +119,14 @@ def histogram_as_given(world: World, epsilon: float, delta: float, rng: np.rando
     return _histogram(world, epsilon, delta, place, "means")
 
 
-def _histogram(world: World, epsilon: float, delta: float, place: Path, reading: str, lengths: float = 0.0) -> ODTable:
+def _histogram(world: World, epsilon: float, delta: float, place: Path, reading: str, lengths: bool = False) -> ODTable:
     finest = None if world.level == "zone" else world.level
     named = {"mechanism": "histogram", "finest": finest, "reading": reading}
     return world.released(place, lengths=lengths, epsilon=epsilon, delta=delta, **named)
 
 
 def planned(world: World, epsilon: float, delta: float, rng: np.random.Generator, place: Path) -> ODTable:
-    return world.released(place, lengths=LENGTHS, epsilon=epsilon, delta=delta)
+    return world.released(place, lengths=True, epsilon=epsilon, delta=delta)
 
 
 def planned_as_given(world: World, epsilon: float, delta: float, rng: np.random.Generator, place: Path) -> ODTable:

@@ -144,16 +144,20 @@ class Bench:
         self.headcount = np.add.reduceat(self.count, self.first[:-1])
         self.counts = Counts(self.first, self.origin.astype(np.int32), self.count[:, None])
 
-    def settings(self, epsilon: float, lengths: float = 0.0, seed: int = 0, **plan: Any) -> PlanSettings:
-        """Return the settings of a release; the share `lengths` of ε measures commutes, with the noise of a seed."""
+    def settings(self, epsilon: float, lengths: float | None = 0.0, seed: int = 0, **plan: Any) -> PlanSettings:
+        """Return the settings of a release; the share `lengths` of ε measures commutes, with the noise of a seed.
+
+        Without a share it is what a spec takes by itself.
+        """
         spec = self.world.spec
         privacy = spec.privacy.model_copy(update={"epsilon": epsilon, "delta": self.delta})
-        prior = spec.prior.model_copy(update={"lengths_epsilon": lengths * epsilon})
+        part = "auto" if lengths is None else lengths * epsilon
+        prior = spec.prior.model_copy(update={"lengths_epsilon": part})
         changed = spec.model_copy(
             update={"privacy": privacy, "prior": prior, "plan": spec.plan.model_copy(update=plan)}
-        )
-        if lengths:
-            changed = with_decay(changed, self.measured(lengths * epsilon, seed))
+        ).with_workers(int(self.headcount.sum()))
+        if changed.lengths_epsilon:
+            changed = with_decay(changed, self.measured(changed.lengths_epsilon, seed))
         return settings_of(changed, self.region)
 
     @cache  # noqa: B019 – one bench a world
@@ -200,14 +204,15 @@ class Bench:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--world", choices=(worlds.RHODE_ISLAND, worlds.DISTRICT, worlds.LEEDS, worlds.MADE_UP))
+    everywhere = (worlds.RHODE_ISLAND, worlds.DISTRICT, worlds.LEEDS, worlds.MADE_UP, *worlds.SMALL)
+    parser.add_argument("--world", choices=everywhere)
     parser.add_argument("--draws", type=int, default=5)
     parser.add_argument("--delta", type=float, default=1e-5)
     parser.add_argument("--epsilon", type=float, nargs="+", default=list(EPSILONS))
     parser.add_argument(
         "--fixed", action="store_true", help="Also the best of all fixed numbers of cells, one draw each."
     )
-    parser.add_argument("--lengths", type=float, default=0.02, help="Share of ε that measured lengths take.")
+    parser.add_argument("--lengths", type=float, help="Share of ε that measured lengths take [what a spec takes].")
     chosen = parser.parse_args()
     short = []
     for name in [chosen.world] if chosen.world else [worlds.RHODE_ISLAND, worlds.DISTRICT, worlds.LEEDS]:

@@ -23,6 +23,7 @@ from synthmap.spec import Spec, read_spec
 ROOT = Path(__file__).parents[2]
 DATA = Path(os.environ.get("SYNTHMAP_TEST_DATA", ROOT.parent / "shared" / "data"))
 RHODE_ISLAND, DISTRICT, LEEDS, MADE_UP = "rhode-island", "district-of-columbia", "leeds", "made-up"
+SMALL = {"made-up-5000": 5_000, "made-up-20000": 20_000}  # workers
 RHODE_ISLAND_WITH_AUX = """
 name = "rhode-island"
 outside = "elsewhere"
@@ -96,14 +97,13 @@ class World:
         to_area = aggregate(paired, self.area, self.area)
         return Score(error.mae_km, error.mae_km_unweighted, common_part(to_area), common_part(to_zone))
 
-    def released(self, directory: Path, *, lengths: float = 0.0, seed: int | None = None, **plan: Any) -> ODTable:
+    def released(self, directory: Path, *, lengths: bool = False, seed: int | None = None, **plan: Any) -> ODTable:
         """Return the table of a release, made through the whole pipeline.
 
-        ``epsilon`` and ``delta`` go to [privacy]; `lengths` is the share of ε that measured lengths take.
+        ``epsilon`` and ``delta`` go to [privacy]; `lengths` tells whether mean commutes are measured, as by default.
         """
         privacy = {name: plan.pop(name) for name in ("epsilon", "delta") if name in plan}
-        share = lengths * privacy["epsilon"] if lengths else 0.0
-        prior = self.spec.prior.model_copy(update={"lengths_epsilon": share})
+        prior = self.spec.prior.model_copy(update={"lengths_epsilon": "auto" if lengths else 0.0})
         changed = {
             "prior": prior,
             "run": self.spec.run.model_copy(update={"seed": seed}),
@@ -148,9 +148,12 @@ def _specs(directory: Path) -> dict[str, Any]:
         )
         return path
 
-    def made_up(place: Path) -> Path:
-        write_sample(place / "region", workers=200_000, zones=5_000, destinations=2_000, seed=1)
-        return place / "region" / "spec.toml"
+    def made_up(workers: int, zones: int, destinations: int) -> Any:
+        def write(place: Path) -> Path:
+            write_sample(place / "region", workers=workers, zones=zones, destinations=destinations, seed=1)
+            return place / "region" / "spec.toml"
+
+        return write
 
     weights = (
         f'[zones.weights]\npath = "{DATA}/us_ri_block_pop_2010/ri_2010_block_pop_vap.csv.gz"\nid = "GEOID"\n'
@@ -160,5 +163,6 @@ def _specs(directory: Path) -> dict[str, Any]:
         RHODE_ISLAND: lodes("lodes7_ri_2019", "ri_od_main_JT00_2019.csv.gz", "ri_xwalk.csv.gz", "2010", weights),
         DISTRICT: lodes("lodes8_dc_2023", "dc_od_main_JT00_2023.csv.gz", "dc_xwalk.csv.gz", "2020"),
         LEEDS: leeds,
-        MADE_UP: made_up,
+        MADE_UP: made_up(200_000, 5_000, 2_000),
+        **{name: made_up(workers, 2_000, workers // 50) for name, workers in SMALL.items()},
     }

@@ -203,28 +203,40 @@ def test_a_plan_measures_and_spends_nothing(lengths_spec, calls):
     assert planned.promise.epsilon == 4.0
 
 
-@pytest.mark.parametrize("choice", [{}, HISTOGRAM, {"mechanism": "auto"}], ids=["resampled", "noisy", "auto"])
-def test_by_itself_a_fiftieth_is_measured_out_of_the_whole(region_spec, write_spec, tmp_path, choice):
+@pytest.fixture
+def usual_spec(region_spec, write_spec, tmp_path):
+    """Return the region's spec without a word on lengths."""
     del region_spec["prior"]
-    spec = read_spec(write_spec(tmp_path / "spec.toml", {**region_spec, "plan": choice}))
+    return lambda **changes: read_spec(write_spec(tmp_path / "spec.toml", {**region_spec, **changes}))
+
+
+@pytest.mark.parametrize("choice", [{}, HISTOGRAM, {"mechanism": "auto"}], ids=["resampled", "noisy", "auto"])
+def test_by_itself_a_tenth_is_measured_of_few_workers_out_of_the_whole(usual_spec, choice):
+    spec = usual_spec(plan=choice)
     found = release(spec, scheduler="threads")
     verify(found.path)
     recertify(found.path)
     privacy = found.manifest.privacy
     dearest = pl.read_parquet(found.path / "plan.parquet")["epsilon"].max()
-    assert privacy.steps.lengths_epsilon == found.manifest.prior.lengths.epsilon == 4 / 50
-    assert dearest > 3.9
-    assert (
-        Fraction(dearest) + Fraction(4 / 50) <= Fraction(privacy.certified_per_job.epsilon) <= 4 == privacy.dp.epsilon
-    )
-    asked = [(part.name, part.times, Fraction(part.epsilon)) for part in charge_of(spec).parts]
-    lengths = Fraction(4 / 50)
-    assert asked == [("mean lengths, all jobs together", 1, lengths), ("table", 1, 4 - lengths)]
-    twice = spec.model_copy(update={"privacy": spec.privacy.model_copy(update={"max_jobs_per_worker": 2})})
-    assert [(part.times, Fraction(part.epsilon)) for part in charge_of(twice).parts] == [
-        (1, 2 * lengths),
-        (2, 4 - lengths),
-    ]
+    assert privacy.steps.lengths_epsilon == found.manifest.prior.lengths.epsilon == 4 / 10
+    assert dearest > 3.5
+    assert Fraction(dearest) + Fraction(0.4) <= Fraction(privacy.certified_per_job.epsilon) <= 4 == privacy.dp.epsilon
+
+
+def test_of_more_workers_less_of_the_whole_is_measured(usual_spec):
+    """An ε of 3,000 divided by the workers, of which the region has as many."""
+    found = plan(usual_spec(privacy={"epsilon": 16.0, "delta": 1e-6}), scheduler="threads")
+    assert found.lengths_epsilon == 1
+    assert found.settings.epsilon == 15
+    assert 15 < found.per_job.epsilon <= 16 == found.promise.epsilon
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_charge_is_one_loss_where_only_headcounts_will_tell_its_parts(usual_spec, jobs):
+    asked = charge_of(usual_spec(privacy={"epsilon": 4.0, "delta": 1e-6, "max_jobs_per_worker": jobs}))
+    (part,) = asked.parts
+    assert (part.name, part.times) == ("mean lengths and table, all jobs together", 1)
+    assert (Fraction(part.epsilon), Fraction(part.delta)) == (4 * jobs, jobs * Fraction(1e-6))
 
 
 def test_the_noise_of_lengths_is_new_each_time_and_known_to_nobody(lengths_spec):

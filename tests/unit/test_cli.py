@@ -222,7 +222,7 @@ def test_plan_prints_the_promise_by_class(synthmap, spec):
 
 def test_plan_tells_that_lengths_are_measured_by_a_release_only(synthmap, spec):
     usual = spec.read_text()
-    assert json.loads(synthmap("plan", spec, "--scheduler=threads", "--json")[1])["lengths_epsilon"] == 4 / 50
+    assert json.loads(synthmap("plan", spec, "--scheduler=threads", "--json")[1])["lengths_epsilon"] == 4 / 10
     spec.write_text(usual + "\n[prior]\nlengths_epsilon = 0\n")
     _, without, _ = synthmap("plan", spec, "--scheduler=threads")
     assert "measure" not in without

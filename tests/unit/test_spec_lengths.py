@@ -19,10 +19,10 @@ def test_scales_come_with_what_they_were_fitted_to(read):
 
 
 SHARES = {
-    "by itself": ("", {}, 0.02),
-    "of a larger ε": ("", {"epsilon": "epsilon = 8.6"}, 8.6 / 50),
-    "of hardly any ε": ("", {"epsilon": "epsilon = 0.049"}, 0.0),
-    "asked for": ('[prior]\nlengths_epsilon = "auto"', {}, 0.02),
+    "by itself": ("", {}, 0.1),
+    "of a larger ε": ("", {"epsilon": "epsilon = 8.6"}, 8.6 / 10),
+    "of hardly any ε": ("", {"epsilon": "epsilon = 0.0099"}, 0.0),
+    "asked for": ('[prior]\nlengths_epsilon = "auto"', {}, 0.1),
     "a number": ("[prior]\nlengths_epsilon = 0.3", {}, 0.3),
     "none": ("[prior]\nlengths_epsilon = 0", {}, 0.0),
     "scales from public figures": (f'{SCALES}class_source = "CTPP 2016"', {}, 0.0),
@@ -34,9 +34,22 @@ SHARES = {
 
 
 @pytest.mark.parametrize("case", SHARES)
-def test_lengths_take_a_fiftieth_unless_something_public_tells_them(read, case):
+def test_lengths_take_at_most_a_tenth_unless_something_public_tells_them(read, case):
     more, changes, share = SHARES[case]
     assert read(more, **changes).lengths_epsilon == share
+    assert read(more, **changes).with_workers(1).lengths_epsilon == share
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "workers", "share"),
+    [(1.0, 30_000, 0.1), (1.0, 60_000, 0.05), (4.0, 60_000, 0.05), (0.5, 20_000, 0.05), (4.0, 10**9, 0.001)],
+)
+def test_of_more_workers_lengths_take_less(read, epsilon, workers, share):
+    spec = read(epsilon=f"epsilon = {epsilon}").with_workers(workers)
+    assert spec.lengths_epsilon == share
+    assert spec.with_workers(1) == spec  # decided once
+    assert read("[prior]\nlengths_epsilon = 0.3").with_workers(workers).lengths_epsilon == 0.3
+    assert read("[prior]\nlengths_epsilon = 0").with_workers(workers).lengths_epsilon == 0
 
 
 @pytest.mark.parametrize("more", ["", "strength = 7"])

@@ -95,7 +95,7 @@ def test_predicted_errors_are_those_measured_where_the_model_of_the_prior_holds(
     for place, n in zip(places, headcount, strict=True):
         prior = prior_from(town.tree, model_of(settings, NO_TABLE), points[place], int(place))
         mass = np.diff([mass_below(prior, cumulative, r) for r in range(401)]).astype(float)
-        shares = rng.gamma(settings.strength * mass / mass.sum())
+        shares = rng.gamma(settings.strength * n / (n + 10) * mass / mass.sum())
         origin.append(np.sort(rng.choice(400, n, p=shares / shares.sum())))
         rows.append(rows[-1] + n)
         km.append(np.array([great_circle_km(points[place], p) for p in points]))
@@ -226,14 +226,14 @@ def test_a_public_table_makes_the_prior_worth_more_workers(town):
     first[201:] = origins.size  # all of destination 200
     known = PriorTable(first, origins, np.full(origins.size, 25))
     places = np.array([199, 200], np.int32)
-    one = np.array([1], np.int64)
+    one, headcount = np.array([1], np.int64), np.array([30, 90])
     for mixing in (0.9, 0.5):
         model = model_of(replace(SETTINGS, mixing=mixing), known)
-        found = survey(town.tree, model, town.points(places), places, one, one - 2, np.ones(2, np.int64))
+        found = survey(town.tree, model, town.points(places), places, headcount, one, one - 2, np.ones(2, np.int64))
         share = mixing * 1000 / 1005
-        misfit = (1 - share) ** 2 / 6 + share**2 / 501
-        assert found.strength == pytest.approx([5.0, 1 / misfit - 1])
-        plan = plan_destinations(town, places, np.array([30, 30]), replace(SETTINGS, mixing=mixing), known)
+        misfit = (1 - share) ** 2 / (1 + 5 * 0.9) + share**2 / 501
+        assert found.strength == pytest.approx([5 * 0.75, 1 / misfit - 1])
+        plan = plan_destinations(town, places, headcount, replace(SETTINGS, mixing=mixing), known)
         assert plan.prior_strength == pytest.approx(found.strength)
         assert DirichletPlan.from_table(plan.to_table()).prior_strength.tolist() == plan.prior_strength.tolist()
 
