@@ -20,7 +20,7 @@ _OF_ZONES = {"", "count", "geometry", "id", "in", "latitude", "level", "longitud
 _OF_ZONES |= {"out_error", "zone", "zones"}
 _LEAST_EPSILON = 1e-3  # that a part of privacy.epsilon may be
 _STRENGTH, _STRENGTH_FITTED = 5.0, 15.0  # workers that a prior is worth, see `usual_strength`
-_LENGTHS_ENOUGH = 3_000.0  # ε times workers that tell mean commutes well enough, see `Spec.with_workers`
+_LENGTHS_ENOUGH = 5_000.0  # ε times workers that tell mean commutes well enough, see `Spec.with_workers`
 _LENGTHS_MOST = 10  # by themselves measured lengths take at most one in so many of privacy.epsilon
 _OF_FLOWS = {"destination", "distance_km", "expected_error", "high", "low", "origin"}
 
@@ -302,9 +302,9 @@ class Spec(_Section):
     def with_workers(self, workers: int) -> Self:
         """Return the spec with the ε that measured lengths take of so many workers, where that is "auto".
 
-        The noise of a mean falls with ε times workers, what a table loses rises with the share of ε. From 3,000 on,
-        each of eight classes has noise of some 2.5 % of its mean, and more tells no more; up to a tenth of ε is less
-        dear than the noise it saves (``python -m tests.benchmarks.utility``).
+        The noise of a mean falls with ε times workers, what a table loses rises with the share of ε. At a product of
+        5,000 each of eight classes has noise of some 1.5 % of its mean, and more tells no more; up to a tenth of ε is
+        less dear than the noise it saves (``python -m tests.benchmarks.utility``).
 
         Parameters
         ----------

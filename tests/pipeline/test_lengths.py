@@ -224,11 +224,11 @@ def test_by_itself_a_tenth_is_measured_of_few_workers_out_of_the_whole(usual_spe
 
 
 def test_of_more_workers_less_of_the_whole_is_measured(usual_spec):
-    """An ε of 3,000 divided by the workers, of which the region has as many."""
-    found = plan(usual_spec(privacy={"epsilon": 16.0, "delta": 1e-6}), scheduler="threads")
-    assert found.lengths_epsilon == 1
-    assert found.settings.epsilon == 15
-    assert 15 < found.per_job.epsilon <= 16 == found.promise.epsilon
+    """An ε of 5,000 divided by the workers, of which the region has 3,000."""
+    found = plan(usual_spec(privacy={"epsilon": 20.0, "delta": 1e-6}), scheduler="threads")
+    assert found.lengths_epsilon == 5000 / 3000
+    assert found.settings.epsilon == pytest.approx(20 - 5 / 3)
+    assert found.settings.epsilon < found.per_job.epsilon <= 20 == found.promise.epsilon
 
 
 @pytest.mark.parametrize("jobs", [1, 2])

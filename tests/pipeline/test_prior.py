@@ -35,8 +35,9 @@ def test_an_earlier_release_as_prior_is_named_followed_and_evaluated(make_spec, 
     assert last_year.release in text(read_statement(found.path))
     assert found.manifest.warning is None
     planned = pl.read_parquet(found.path / "plan.parquet")
-    worth = planned["prior_strength"]
-    assert (worth > found.manifest.prior.strength).all()  # every destination has workers in the earlier release
+    worth, n = planned["prior_strength"], planned["headcount"]
+    decay = found.manifest.prior.strength * n / (n + 10)
+    assert (worth > decay).all()  # every destination has workers in the earlier release
     largest = planned["headcount"].arg_max()
     assert worth[largest] > 10 * found.manifest.prior.strength
     before = read_od(last_year.path)

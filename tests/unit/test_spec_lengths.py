@@ -42,7 +42,7 @@ def test_lengths_take_at_most_a_tenth_unless_something_public_tells_them(read, c
 
 @pytest.mark.parametrize(
     ("epsilon", "workers", "share"),
-    [(1.0, 30_000, 0.1), (1.0, 60_000, 0.05), (4.0, 60_000, 0.05), (0.5, 20_000, 0.05), (4.0, 10**9, 0.001)],
+    [(1.0, 50_000, 0.1), (1.0, 100_000, 0.05), (4.0, 100_000, 0.05), (0.5, 20_000, 0.05), (4.0, 10**9, 0.001)],
 )
 def test_of_more_workers_lengths_take_less(read, epsilon, workers, share):
     spec = read(epsilon=f"epsilon = {epsilon}").with_workers(workers)

@@ -277,7 +277,7 @@ def test_few_workers_move_little(town, places, factor):
 )
 def test_a_decay_is_believed_as_far_as_it_was_measured_unless_told_otherwise(tables, told, trust, strength):
     """And what that took of ε stays taken, whatever a spec says of itself once it has scales."""
-    spec = spec_of(1.0, "auto").with_workers(150_000)
+    spec = spec_of(1.0, "auto").with_workers(250_000)
     spec = spec.model_copy(update={"prior": spec.prior.model_copy(update={"strength": told})})
     found = fit_decay(tables.town, PUBLIC, tables.classes, tables.workers, np.zeros_like(tables.workers), 0.02)
     fitted = with_decay(spec, replace(found, trust=trust))
