@@ -163,7 +163,8 @@ def _commutes(
         mass, workers = alpha[d] * known, headcount[d] * (1.0 - elsewhere_share_of(prior))
         out[0, d] = mass / (workers + mass) * (means / known - prior.mean_km) if cells[d] > 1 and known > 0.0 else 0.0
         out[1, d], out[2, d], out[3, d] = prior.mean_km, groups, between - groups
-        out[4, d], out[5, d], out[6, d] = prior.variance_km2 - between, parts, worth(model, destination[d])
+        out[4, d], out[5, d] = prior.variance_km2 - between, parts
+        out[6, d] = worth(model, destination[d], headcount[d])
     return out
 
 

@@ -51,7 +51,7 @@ class World:
         prior = prior_from(tree, at.model, at.points[d], PLACES[d])
         bounds = nest(tree, at.points[d], prior, plan.finest[d], (plan.cells_asked[d], plan.groups_asked[d])).bounds
         mass = np.array([mass_below(prior, tree.cumulative, rank) for rank in range(bounds[-1] + 1)])
-        strength, cells = worth(at.model, PLACES[d]), bounds.size - 1
+        strength, cells = worth(at.model, PLACES[d], WORKERS[d]), bounds.size - 1
         return np.diff(mass) / mass[-1], bounds, strength, (cells + strength) ** 2 / (cells * (1.0 + strength)) - 1.0
 
     def truth(self, rng):
