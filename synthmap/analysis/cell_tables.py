@@ -210,14 +210,16 @@ def joint_counts(
     low, high = n * (first + alpha) / total, n * (last + alpha) / total
     bottom = max(0, int(low - 8.0 * math.sqrt(low) * spread)) if first > 0 or keep == 1.0 else 0
     top = min(n, int(high + 8.0 * math.sqrt(high) * spread + 16.0))
-    step = max(1, (top - bottom) // _MOST)  # the same for both, so that few sums of the two occur
-    x = np.arange(first, last + 1, step).astype(np.float64)
+    step = max(1, (top - bottom) // _MOST)
+    between = step if first > 0 else 1  # nobody is like no other count; else few sums of the two occur
+    times = step // between
+    x = np.arange(first, last + 1, between).astype(np.float64)
     y = np.arange(bottom, top + 1, step).astype(np.float64)
-    ways, urn = np.empty(y.size), np.empty(x.size + y.size - 1)
+    ways, urn = np.empty(y.size), np.empty(x.size + times * (y.size - 1))
     for j in range(y.size):
         ways[j] = math.lgamma(n + 1.0) - math.lgamma(y[j] + 1.0) - math.lgamma(n - y[j] + 1.0)
     for both in range(urn.size):
-        ours = first + bottom + step * both + alpha
+        ours = first + bottom + between * both + alpha
         urn[both] = math.lgamma(ours) + math.lgamma(n + total - ours) - math.lgamma(total + n)
     chance = np.empty((x.size, y.size))
     for i in range(x.size):
@@ -225,8 +227,8 @@ def joint_counts(
         whole = math.lgamma(total) - math.lgamma(ours) - math.lgamma(total - ours)
         weight = _binomial(n, int(x[i]), share)
         for j in range(y.size):
-            chance[i, j] = weight * math.exp(ways[j] + whole + urn[i + j])
+            chance[i, j] = weight * math.exp(ways[j] + whole + urn[i + times * j])
         if x[i] == 0.0:
             chance[i] *= keep
-            chance[i, 0] += weight * (1.0 - keep)
+            chance[i, 0] += weight * (1.0 - keep) / step  # one value, where each of the others stands for `step`
     return x, y, chance / chance.sum()

@@ -90,6 +90,19 @@ def test_a_cell_that_is_dropped_gives_nobody():
     assert tables(n, k, alpha, keep).value[0, :, 5].min() < 0.6 * tables(n, k, alpha).value[0, :, 5].min()
 
 
+@pytest.mark.parametrize(("n", "alpha"), [(20_000, 600.0), (1_000_000, 3_000.0)])
+@pytest.mark.parametrize("t", [1e-6, 0.5, 2.0])
+def test_a_light_cell_among_heavy_ones_is_dropped_as_often_as_any_empty_one(n, alpha, t):
+    """Of its many synthetic workers every second, third … value is summed over: that it has none is no such value."""
+    keep = 0.3
+    none = (1 - keep) * binom.pmf(0, n, t / n)  # a cell that is kept has synthetic workers all but surely
+    x, y, chance = joint_counts(n, t / n, alpha, n + 10 * alpha, keep)
+    assert y[1] > 1
+    assert chance[x == 0].sum() == pytest.approx(binom.pmf(0, n, t / n), rel=1e-3)
+    assert chance[:, y == 0].sum() == pytest.approx(none, rel=1e-3)
+    assert np.isfinite(tables(n, 10, alpha, keep).value).all()
+
+
 def test_one_cell_holds_all():
     x, y, chance = joint_counts(5, 1.0, 1.0, 6.0, 1.0)
     assert (x.tolist(), y.tolist(), chance.tolist()) == ([5], [5], [[1]])
