@@ -101,28 +101,10 @@ class _Prepared:
         return settings_of(self.fitted(), self.region)
 
     @cached_property
-    def plans(self) -> list[Path]:
-        """Where the plans of all partitions lie, once they are made."""
-        return _gather(self.planning, "plan", self.progress)
-
-    @cached_property
     def plan(self) -> Plan:
-        """The plans of all partitions as one."""
-        return read_plans([fetch(path, self.directory) for path in self.plans], self.settings())
-
-    def check_drawn_by(self, used: Sequence[Path]) -> None:
-        """Refuse a draw by another plan than that which is stated: where a worker was lost, its part is planned anew.
-
-        Raises
-        ------
-        StageError
-        """
-        for stated, drawn_by in zip(self.plans, used, strict=True):
-            if drawn_by != stated and len({fetch(one, self.directory).read_bytes() for one in (stated, drawn_by)}) > 1:
-                raise StageError(
-                    "a partition was planned again, after a worker was lost, and otherwise; nothing was published: run "
-                    "it again, on machines of one kind"
-                )
+        """The plans of all partitions as one, once they are made."""
+        plans = _gather(self.planning, "plan", self.progress)
+        return read_plans([fetch(path, self.directory) for path in plans], self.settings())
 
 
 def quiet(stage: str, done: int, total: int) -> None:
@@ -197,8 +179,7 @@ def release(
             lengths = None if ready.lengths is None else read_lengths(ready.lengths, directory)
             told = Told(ready.fitted(), name, ready.region, plan, ready.settings(), ready.choice, source, lengths)
             manifest = prepare(told, partial)
-            drawn, used = zip(*_gather(tasks, "draw", progress), strict=True)
-            ready.check_drawn_by(used)
+            drawn = _gather(tasks, "draw", progress)
             progress("publish", 0, 1)
             (partial / "od").mkdir()
             for i, path in enumerate(drawn):

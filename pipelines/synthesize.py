@@ -19,23 +19,24 @@ from synthmap.spec import Spec
 @stage
 def draw(
     spec: Spec, partition: Path, planned: Path, lengths: Path | None, region_directory: Path, directory: Path
-) -> tuple[Path, Path]:
-    """Return the file in `directory` to which the synthetic table of a partition was written, and `planned`.
+) -> Path:
+    """Return the file in `directory` to which the synthetic table of a partition was written.
 
     The stream is keyed here, in the process that draws, so that no key travels. A task that Dask runs again, because a
     worker was lost, draws anew into a file of its own; the driver takes the one whose name it is told.
     """
-    partition, region_directory = fetch(partition, directory), fetch(region_directory, directory)
+    partition, planned = fetch(partition, directory), fetch(planned, directory)
+    region_directory = fetch(region_directory, directory)
     region = open_region(region_directory)
     stream = secure_stream() if spec.run.seed is None else seeded_stream(spec.run.seed)
     known, _ = open_prior_table(region_directory)
     settings = settings_of(as_fitted(spec, lengths, directory), region)
-    plan, counts = read_plans([fetch(planned, directory)], settings), read_counts(partition)
+    plan, counts = read_plans([planned], settings), read_counts(partition)
     table = synthesize(plan, counts, region, settings, stream, known)
     with results(directory) as here:
         path = attempt(here, "draw")
         write_part(path, table, region, spec.segment_columns)
-    return directory / path.name, planned
+    return directory / path.name
 
 
 @stage

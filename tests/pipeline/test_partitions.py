@@ -4,15 +4,11 @@ from pathlib import Path
 
 import daskcluster
 import polars as pl
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 from polars.testing import assert_frame_equal
 
-import pipelines.release
 from pipelines.release import release
-from pipelines.stage import StageError, attempt
-from pipelines.synthesize import draw
 from synthmap.confidential.table import read_table
 from synthmap.errors import UnknownZoneError
 from synthmap.geography.read import read_zones
@@ -76,29 +72,6 @@ def test_a_cluster_makes_the_same_table(
     assert_frame_equal(read_od(found.path), expected)
     assert found.path.parent.resolve() == tmp_path / "store"
     assert left_in(tmp_path / "scratch") == []
-
-
-@pytest.mark.parametrize("otherwise", [False, True])
-def test_what_is_drawn_by_another_plan_than_is_stated_is_not_published(
-    seeded, expected, read_od, tmp_path, left_in, monkeypatch, otherwise
-):
-    """As where a worker is lost once it has planned: another plans the same again, to a file of its own."""
-
-    def drawn_anew(spec, partition, planned, lengths, region, directory):
-        again, plan = attempt(directory, "plan"), pq.read_table(planned)
-        at = plan.schema.get_field_index("alpha_numerator")
-        pq.write_table(plan.set_column(at, "alpha_numerator", pc.add(plan["alpha_numerator"], int(otherwise))), again)
-        return draw(spec, partition, again, lengths, region, directory)
-
-    monkeypatch.setattr(pipelines.release, "draw", drawn_anew)
-    spec = seeded(3)
-    if not otherwise:
-        assert_frame_equal(read_od(release(spec, scheduler="threads").path), expected)
-        return
-    kept = left_in(spec.store)
-    with pytest.raises(StageError, match="planned again"):
-        release(spec, scheduler="threads")
-    assert left_in(spec.store) == kept
 
 
 def test_the_order_of_rows_does_not_matter(seeded, expected, read_od, region, tmp_path):
