@@ -5,7 +5,6 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -77,20 +76,16 @@ class Planned:
 
 @dataclass(frozen=True)
 class _Prepared:
-    """What is there before anything is drawn for the table: the spec with its mechanism, and files of the workers.
-
-    Plans are still being made.
-    """
+    """What is there before anything is drawn for the table: the spec with its mechanism, and files of the workers."""
 
     client: Client
-    progress: Progress
     directory: Path
     region: Region
     spec: Spec
     choice: str
     lengths: Path | None
-    parts: list[Future]
-    planning: list[Future]
+    parts: list[Path]
+    plans: list[Path]
     zones: list[Path]
 
     def fitted(self) -> Spec:
@@ -100,11 +95,9 @@ class _Prepared:
     def settings(self) -> PlanSettings:
         return settings_of(self.fitted(), self.region)
 
-    @cached_property
     def plan(self) -> Plan:
-        """The plans of all partitions as one, once they are made."""
-        plans = _gather(self.planning, "plan", self.progress)
-        return read_plans([fetch(path, self.directory) for path in plans], self.settings())
+        """Return the plans of all partitions as one."""
+        return read_plans([fetch(path, self.directory) for path in self.plans], self.settings())
 
 
 def quiet(stage: str, done: int, total: int) -> None:
@@ -165,7 +158,6 @@ def release(
         directory, spec = ready.directory, ready.spec
         _, source = open_prior_table(fetch(directory / _REGION, directory))
         if ready.lengths is None:
-            plan = ready.plan  # what cannot be planned is found before it is paid
             draw_from_here()
         with partial_release(spec.store, name) as partial:
             draws = partial / "draws"
@@ -173,12 +165,11 @@ def release(
             place = directory if is_remote(directory) or is_remote(spec.store) else draws
             tasks = [
                 ready.client.submit(draw, spec, *both, ready.lengths, directory / _REGION, place, pure=False)
-                for both in zip(ready.parts, ready.planning, strict=True)  # each once it is planned
+                for both in zip(ready.parts, ready.plans, strict=True)
             ]
-            plan = ready.plan
             lengths = None if ready.lengths is None else read_lengths(ready.lengths, directory)
-            told = Told(ready.fitted(), name, ready.region, plan, ready.settings(), ready.choice, source, lengths)
-            manifest = prepare(told, partial)
+            about = ready.plan(), ready.settings(), ready.choice, source, lengths
+            manifest = prepare(Told(ready.fitted(), name, ready.region, *about), partial)  # while the table is drawn
             drawn = _gather(tasks, "draw", progress)
             progress("publish", 0, 1)
             (partial / "od").mkdir()
@@ -198,7 +189,7 @@ def plan(spec: Spec, *, scheduler: str | Cluster = "auto", progress: Progress = 
     No lengths are measured: where the spec has that, a release plans with another decay, and trusts it more.
     """
     with _prepared(spec, scheduler, progress) as ready:
-        settings, found = ready.settings(), ready.plan
+        settings, found = ready.settings(), ready.plan()
     lost = mechanism_of(settings).loss(found, settings)
     summary = summarise(ready.spec, found, settings, ready.choice)
     per_job, lengths = certified_per_job(ready.spec, lost), ready.spec.lengths_epsilon
@@ -223,7 +214,7 @@ def _prepared(
     before_reading: Callable[[], None] = lambda: None,
     before_drawing: Callable[[], None] | None = None,
 ) -> Iterator[_Prepared]:
-    """Read, and begin to plan.
+    """Read and plan.
 
     To publish, lengths are measured if the spec wants that, after `before_drawing`; and the zones are written while a
     large table keeps one worker busy.
@@ -277,9 +268,10 @@ def _prepared(
             [lengths] = _gather([measuring], "lengths", progress)
         fitted, choice = choose(as_fitted(spec, lengths, directory), region, *there, known)
         spec = spec.model_copy(update={"plan": fitted.plan})
-        planning = [client.submit(plan_partition, spec, part, lengths, *public, pure=False) for part in collected]
-        written = [task.result() for task in beside]
-        yield _Prepared(client, progress, directory, region, spec, choice, lengths, collected, planning, written)
+        tasks = [client.submit(plan_partition, spec, part, lengths, *public, pure=False) for part in collected]
+        plans = _gather(tasks, "plan", progress)
+        written, found = ([task.result() for task in some] for some in (beside, collected))
+        yield _Prepared(client, directory, region, spec, choice, lengths, found, plans, written)
 
 
 @contextmanager

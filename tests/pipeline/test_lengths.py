@@ -3,7 +3,6 @@
 import io
 import json
 import os
-import threading
 from fractions import Fraction
 from pathlib import Path
 
@@ -14,7 +13,6 @@ import pytest
 import pipelines.lengths
 import pipelines.planning
 import pipelines.synthesize
-from pipelines.cluster import local_cluster
 from pipelines.jobs.__main__ import _BEGINS, _teller
 from pipelines.partition import SUMS
 from pipelines.places import fetch
@@ -120,27 +118,6 @@ def test_of_each_partition_only_the_sums_are_fetched(lengths_spec, monkeypatch):
     release(lengths_spec(run={"partitions": 3}), scheduler="threads")
     assert {path.name for path in fetched if path.parent.name.startswith("partition-")} == {SUMS}
     assert not any(path.name.startswith("partition-") for path in fetched)
-
-
-def test_a_partition_is_drawn_while_another_is_still_planned(lengths_spec, monkeypatch):
-    drawn, begun, planned_meanwhile = threading.Event(), threading.Semaphore(1), []
-    planning, drawing = pipelines.planning.plan_destinations, pipelines.synthesize.synthesize
-
-    def plan_destinations(*args):
-        if not begun.acquire(blocking=False):  # all but the first to come
-            planned_meanwhile.append(drawn.wait(60))
-        return planning(*args)
-
-    def synthesize(*args):
-        found = drawing(*args)
-        drawn.set()
-        return found
-
-    monkeypatch.setattr(pipelines.planning, "plan_destinations", plan_destinations)
-    monkeypatch.setattr(pipelines.synthesize, "synthesize", synthesize)
-    with local_cluster(2, processes=False) as cluster:
-        release(lengths_spec(run={"partitions": 2}), scheduler=cluster)
-    assert planned_meanwhile == [True]
 
 
 def test_what_cannot_be_planned_is_found_before_it_is_paid_where_no_lengths_are(lengths_spec, calls, monkeypatch):
