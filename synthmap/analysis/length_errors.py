@@ -44,9 +44,9 @@ def common_part_and_wasserstein_km(found: LengthErrors) -> tuple[float, float]:
 
     Notes
     -----
-    ``1 − Σ E|D|/(2W)`` over classes, W the workers on the map. The distance is ``∫ E|D_t − F(t)·D_map| dt/W``, F the
-    distribution of lengths, D_t the error of workers nearer than t, and D_map of those on the map, that of elsewhere
-    with the other sign; by trapezoids.
+    ``1 − Σ E|D|/(W + W')`` over classes, W the true workers on the map and W' the synthetic ones. The distance is
+    ``∫ E|D_t − F(t)·D_map| dt/W``, F the distribution of lengths, D_t the error of workers nearer than t, and D_map of
+    those on the map, that of elsewhere with the other sign; by trapezoids.
     """
     on_map = found.below[-1, 0]
     parts = sum(mean_absolute(mean, variance) for _, mean, variance in found.within.tolist())
@@ -55,7 +55,7 @@ def common_part_and_wasserstein_km(found: LengthErrors) -> tuple[float, float]:
         share = workers / on_map
         centred = max(0.0, variance + 2.0 * share * with_away + share**2 * found.away[2])
         distance += CLASS_KM * mean_absolute(mean + share * found.away[1], centred) / on_map
-    return float(1.0 - parts / (2.0 * on_map)), float(distance)
+    return float(1.0 - parts / (2.0 * on_map - found.away[1])), float(distance)
 
 
 def classes_of(tree: ZoneTree) -> int:

@@ -135,6 +135,14 @@ def test_they_are_so_where_empty_cells_are_dropped(town, made, plan, off):
     assert all_kept.spurious_cells > found["spurious cells"][0] + 0.02
 
 
+def test_lengths_have_the_synthetic_workers_on_the_map_in_common_who_are_not_as_many_as_the_true_ones(town, made):
+    """Pseudo-counts of five cells draw on to the map who lives elsewhere, in the sixth."""
+    at, plan = made(town, 6, elsewhere=0.8, alpha_numerator=400)
+    tables = [pair(*prior_world(at, plan, seed), len(town.zones)) for seed in range(20)]
+    measured = np.mean([measure(both, town.zones)[0].cpl for both in tables])
+    assert expected_flows(at, plan, town.zones).cpl == pytest.approx(measured, abs=0.02)
+
+
 @pytest.fixture
 def coarse():
     """Return a region of few zones, about as many as cells."""
