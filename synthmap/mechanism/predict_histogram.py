@@ -125,7 +125,8 @@ def predict_one(
         km[i] = prior.mean_km if low >= zones else _mean_km(prior, tree.cumulative, low, high)
         if lam == 0.0:
             continue
-        squares += (0.0 if low >= zones else lam / n) * km[i] ** 2
+        if low < zones:  # what is inside cells is of those on the map, as the variance is
+            squares += (mass_below(prior, tree.cumulative, high) - masses[i]) / prior.mass[-2] * km[i] ** 2
         varies = lam * (1.0 + n / strength[1])
         left[i] = 1.0 / (1.0 / varies + 1.0 / noise[0]) if noise[0] > 0.0 else 0.0
         weight += lam / n * noise[0] / (varies + noise[0])

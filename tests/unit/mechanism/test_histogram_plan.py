@@ -102,6 +102,17 @@ def test_the_predicted_error_is_about_what_comes_out(town):
     assert 0.5 < np.sqrt(np.mean(np.square(off))) / plan.predicted_km.mean() < 2
 
 
+@pytest.mark.parametrize("cells", [32, 64])
+def test_everywhere_else_adds_nothing_to_what_lies_inside_cells(town, cells):
+    """It has no length: where a tenth or a third lives there, average commutes are predicted to err about as much."""
+    none, tenth, third = (
+        plan_destinations(town, PLACES, HEADCOUNT, replace(SETTINGS, epsilon=2.0, cells=cells, elsewhere_share=share))
+        for share in (0.0, 0.1, 0.33)
+    )
+    for some in (tenth, third):
+        assert 0.9 < np.exp(np.mean(np.log(some.predicted_km / none.predicted_km))) < 1.02
+
+
 def test_the_error_of_a_share_counts_the_noise_of_all_segments(town):
     """The workers of half of the cells, over many draws, beside √(q(1 − q)v): with three segments as with one."""
     places, headcount = np.arange(100, 160, dtype=np.int32), np.full(60, 600)
