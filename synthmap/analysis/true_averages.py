@@ -67,6 +67,9 @@ def true_averages(setting: Setting, plan: PublishedPlan, commutes: PriorCommutes
     error has the covariance −(s·B + I) with ℓ, and falls by ``(s·B + I)/V`` per km. Noisy counts are read by Bayes'
     rule, and the error of a posterior mean has the covariance −(its mean square) with the truth: that is what was
     planned without rounding, β²/n², and spreading inside cells, ω²/n/max(1, n/k).
+
+    All n workers are taken to live on the map. With a tenth of the prior elsewhere that is seen nowhere; with a half,
+    true averages scatter more than is told, and errors of short and long ones are told up to a third too small.
     """
     n, parts, strength = plan.headcount.astype(float), commutes.parts, commutes.strength
     apart, apart_inside = (1.0 / n + (1.0 - 1.0 / n) / (k + strength) for k in (1.0, parts))
@@ -81,7 +84,7 @@ def true_averages(setting: Setting, plan: PublishedPlan, commutes: PriorCommutes
         undone = np.maximum(0.0, plan.predicted_km**2 - drawing)
     mean = np.maximum(commutes.mean_km, _SMALLEST_KM)
     variance = np.maximum(between + inside, (_SMALLEST_SPREAD * mean) ** 2)
-    return TrueAverages(mean, variance, undone / variance)
+    return TrueAverages(mean, variance, np.minimum(1.0, undone / variance))
 
 
 def errors_by_true_average(
