@@ -20,10 +20,10 @@ of 6.5, with two 4.2 instead of 4.5; what is divided takes less, so two are 1.40
 at once, which share nothing: 1.6). Planning after all is collected, more or other partitions, tables written as
 dictionaries and other first limits of splits were tried, and pay nothing.
 
-Task by task (Dask's task stream, quiet, 5 million workers, draws begun as soon as their partition was planned): with two
-workers none idles from the first task to the last, 3.3 s after 5.9 with one, 1.8 times; zones before (0.25 s), verifying
-and publishing after (0.4 s, on both cores already) take as long with two. To be 1.7 times as fast in all, these would
-have to take 0.4 s together, not 0.7.
+Task by task (Dask's task stream, quiet, 5 million workers, draws begun as soon as their partition was planned): with
+two workers none idles from the first task to the last, 3.3 s after 5.9 with one, 1.8 times; zones before (0.25 s),
+verifying and publishing after (0.4 s, on both cores already) take as long with two. To be 1.7 times as fast in all,
+these would have to take 0.4 s together, not 0.7.
 Drawing a partition as soon as it was planned gained next to nothing on Rhode Island, and needed a check that what is
 drawn is what is stated after a worker was lost: not kept. Nor was reading a block of CSV ahead (3 of 75 ms), nor
 searching ids in order in `verify`. 10 times the zones take 1.4 times the time of planning (more destinations are looked
