@@ -11,12 +11,10 @@ from synthmap.analysis.urns import some
 from synthmap.compiled import compiled
 from synthmap.geography.hierarchy import ZoneTree
 from synthmap.geography.prior import (
-    Prior,
     PriorModel,
     elsewhere_share_of,
     mass_below,
-    moment_below,
-    piece_at,
+    mean_km_of,
     prior_from,
     worth,
 )
@@ -145,14 +143,15 @@ def _commutes(
         means, known, parts, squares = 0.0, 0.0, 0, 0.0
         for cell in range(cells[d]):
             high = min(bounds[cell + 1], zones)
-            mean = _mean_km(tree, prior, bounds[cell], high) if bounds[cell] < high else np.nan
-            if not np.isnan(mean):
-                below = mass_below(prior, tree.cumulative, bounds[cell])
+            below = mass_below(prior, tree.cumulative, bounds[cell])
+            here = mass_below(prior, tree.cumulative, high) - below
+            if here > 0:
+                mean = mean_km_of(prior, tree.cumulative, bounds[cell], high)
                 q = (mass_below(prior, tree.cumulative, bounds[cell + 1]) - below) / prior.mass[-1]
                 kept = 1.0 - (1.0 - keep[d]) * (1.0 - some(headcount[d], q))
                 means += kept * mean
                 known += kept
-                p = (mass_below(prior, tree.cumulative, high) - below) / prior.mass[-2]
+                p = here / prior.mass[-2]
                 share[nested.group[cell]] += p
                 moment[nested.group[cell]] += p * mean
                 squares += p * mean * mean
@@ -166,14 +165,3 @@ def _commutes(
         out[4, d], out[5, d] = prior.variance_km2 - between, parts
         out[6, d] = worth(model, destination[d], headcount[d])
     return out
-
-
-@compiled
-def _mean_km(tree: ZoneTree, prior: Prior, low: int, high: int) -> float:
-    """Return the mean length from ranks in [low, high) on the map; NaN without mass."""
-    below, above = mass_below(prior, tree.cumulative, low), mass_below(prior, tree.cumulative, high)
-    if above == below:
-        return np.nan
-    first = piece_at(prior.start, low, prior.decay.size - 1)
-    last = piece_at(prior.start, high - 1, prior.decay.size - 1)
-    return float((moment_below(prior, above, last) - moment_below(prior, below, first)) / (above - below))

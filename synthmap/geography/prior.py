@@ -358,6 +358,17 @@ def moment_below(prior: Prior, mass: int, piece: int) -> float:
 
 
 @compiled
+def mean_km_of(prior: Prior, cumulative: NDArray[np.int64], low: int, high: int) -> float:
+    """Return the mean distance, in km, to zones low … high − 1, low < high; 0 without mass."""
+    below, above = mass_below(prior, cumulative, low), mass_below(prior, cumulative, high)
+    if above == below:
+        return 0.0
+    first = piece_at(prior.start, low, prior.decay.size - 1)
+    last = piece_at(prior.start, high - 1, prior.decay.size - 1)
+    return float((moment_below(prior, above, last) - moment_below(prior, below, first)) / (above - below))
+
+
+@compiled
 def rank_in(prior: Prior, cumulative: NDArray[np.int64], piece: int, unit: int) -> int:
     """Return the rank whose mass covers `unit`, which `piece` covers, the last that begins at or below it."""
     if piece == prior.decay.size or prior.decay[piece] == 0:

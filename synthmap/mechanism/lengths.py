@@ -5,8 +5,6 @@ classes by how far the public decay expects their workers to live; each class ge
 mean that was measured. A worker is of one destination, so of one class: all classes together cost what one does.
 """
 
-import os
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from math import exp, inf, log, sqrt
@@ -158,12 +156,8 @@ def length_classes(
     edges = edges[edges > ascending[0]]
     of = np.searchsorted(edges, rough, side="right")
     sample = [_evenly(taken[of == one], None, _EACH) for one in range(edges.size + 1)]
-
-    def mean(ranks: NDArray[np.int32]) -> float:
-        return float(_capped_km(region.tree, model, region.points(ranks), cap_km).mean())
-
-    with ThreadPoolExecutor(os.cpu_count()) as pool:  # nothing else goes on meanwhile
-        return LengthClasses(cap_km, units, edges, np.array(list(pool.map(mean, sample))), sample)
+    means = [float(_capped_km(region.tree, model, region.points(ranks), cap_km).mean()) for ranks in sample]
+    return LengthClasses(cap_km, units, edges, np.array(means), sample)
 
 
 def length_cap_km(region: Region, model: PriorModel) -> float:
@@ -264,12 +258,10 @@ def fit_decay(
     noise = _noise_km(classes.units, classes.cap_km) / each / (1.0 - away)
     trust = (_TRUST * classes.public_km) ** 2 / ((_TRUST * classes.public_km) ** 2 + noise**2)
     mean = np.clip(classes.public_km + trust * (inside - classes.public_km), 0.0, classes.cap_km)
-
-    def scale(ranks: NDArray[np.int32], public: float, measured: float) -> float:
-        return _scale_km(region.tree, model, region.points(ranks), classes.cap_km, public, measured)
-
-    with ThreadPoolExecutor(os.cpu_count()) as pool:  # nothing else goes on meanwhile
-        scales = list(pool.map(scale, classes.sample, classes.public_km.tolist(), mean.tolist()))
+    scales = [
+        _scale_km(region.tree, model, region.points(ranks), classes.cap_km, public, one)
+        for ranks, public, one in zip(classes.sample, classes.public_km.tolist(), mean.tolist(), strict=True)
+    ]
     return MeasuredLengths(
         epsilon=epsilon,
         cap_km=classes.cap_km,

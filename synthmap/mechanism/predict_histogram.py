@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from synthmap.compiled import compiled
 from synthmap.geography.hierarchy import ZoneTree
-from synthmap.geography.prior import Prior, PriorModel, mass_below, moment_below, piece_at, prior_from, worth
+from synthmap.geography.prior import Prior, PriorModel, mass_below, mean_km_of, prior_from, worth
 from synthmap.kernels.destination import cell_masses
 from synthmap.kernels.histogram import Nested, nest
 
@@ -70,17 +70,6 @@ def _off(variance: float) -> float:
 
 
 @compiled
-def _mean_km(prior: Prior, cumulative: NDArray[np.int64], low: int, high: int) -> float:
-    """Return the prior's mean distance over zones low … high − 1; 0 without mass."""
-    below, above = mass_below(prior, cumulative, low), mass_below(prior, cumulative, high)
-    if above == below:
-        return 0.0
-    first = piece_at(prior.start, low, prior.decay.size - 1)
-    last = piece_at(prior.start, high - 1, prior.decay.size - 1)
-    return float((moment_below(prior, above, last) - moment_below(prior, below, first)) / (above - below))
-
-
-@compiled
 def predict_one(
     tree: ZoneTree,
     prior: Prior,
@@ -122,7 +111,7 @@ def predict_one(
     for i in range(k):
         low, high, g = nested.bounds[i], min(nested.bounds[i + 1], zones), nested.group[i]
         lam = n * (masses[i + 1] - masses[i]) / total
-        km[i] = prior.mean_km if low >= zones else _mean_km(prior, tree.cumulative, low, high)
+        km[i] = prior.mean_km if low >= zones else mean_km_of(prior, tree.cumulative, low, high)
         if lam == 0.0:
             continue
         if low < zones:  # what is inside cells is of those on the map, as the variance is

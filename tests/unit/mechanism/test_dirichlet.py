@@ -84,6 +84,17 @@ def test_with_little_noise_the_draw_follows_the_data(town, world):
     assert drawn <= real
 
 
+def test_a_draw_is_seen_from_the_scale_in_its_plan(town, world):
+    """That was certified; another machine may work a destination's class out otherwise."""
+    places, headcount, counts = world
+    far = replace(SETTINGS, scale_km=40.0)
+    plan = plan_destinations(town, places, headcount, far)
+    planned, other = (synthesize(plan, counts, town, one, seeded_stream(4)) for one in (far, SETTINGS))
+    assert planned.origin.tolist() == other.origin.tolist()
+    near = synthesize(plan_destinations(town, places, headcount, SETTINGS), counts, town, SETTINGS, seeded_stream(4))
+    assert planned.origin.tolist() != near.origin.tolist()
+
+
 def test_one_cell_does_not_depend_on_any_origin(town, world):
     places, headcount, counts = world
     settings = replace(SETTINGS, cells=1, segments=1)

@@ -70,6 +70,17 @@ def test_next_to_no_noise_gives_the_table_itself(town, world):
     assert np.mean(same) > 0.97
 
 
+def test_a_draw_is_seen_from_the_scale_in_its_plan(town, world):
+    """That was certified; another machine may work a destination's class out otherwise."""
+    places, headcount, counts = world
+    far = replace(SETTINGS, scale_km=40.0)
+    plan = plan_destinations(town, places, headcount, far)
+    planned, other = (synthesize(plan, counts, town, one, seeded_stream(4)) for one in (far, SETTINGS))
+    assert planned.origin.tolist() == other.origin.tolist()
+    near = synthesize(plan_destinations(town, places, headcount, SETTINGS), counts, town, SETTINGS, seeded_stream(4))
+    assert planned.origin.tolist() != near.origin.tolist()
+
+
 def test_destinations_do_not_depend_on_each_other(town, world):
     places, headcount, counts = world
     plan = plan_destinations(town, places, headcount, SETTINGS)
