@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from synthmap.compiled import compiled
 from synthmap.geography.sphere import EARTH_KM, unit_vectors
 
-__all__ = ["EARTH_KM", "arc_km", "chord_squared", "great_circle_km", "straight_km", "unit_vectors"]
+__all__ = ["EARTH_KM", "arc_km", "arcs_km", "chord_squared", "great_circle_km", "straight_km", "unit_vectors"]
 
 _SHORT = 0.1  # half a chord, in Earth radii, below which six terms of the series of asin are exact to 2e-14 of it
 
@@ -17,11 +17,30 @@ _SHORT = 0.1  # half a chord, in Earth radii, below which six terms of the serie
 def arc_km(straight_km: float) -> float:
     """Return the distance in km along the sphere between points whose distance through the Earth is known."""
     half = min(1.0, straight_km / (2.0 * EARTH_KM))
-    if half >= _SHORT:
-        return 2.0 * EARTH_KM * math.asin(half)
+    return 2.0 * EARTH_KM * math.asin(half) if half >= _SHORT else _short_arc_km(straight_km)
+
+
+@compiled
+def _short_arc_km(straight_km: float) -> float:
+    half = straight_km / (2.0 * EARTH_KM)
     y = half * half
     tail = y * (3 / 40 + y * (15 / 336 + y * (105 / 3456 + y * (945 / 42240))))
     return straight_km * (1.0 + y * (1 / 6 + tail))
+
+
+@compiled
+def arcs_km(squared: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the distances in km along the sphere of which the `chord_squared` are known, several at once."""
+    out = np.empty(squared.size)
+    far = False
+    for i in range(squared.size):  # a loop without branches, which the processor does several turns of at a time
+        straight = straight_km(squared[i])
+        far |= straight >= 2.0 * EARTH_KM * _SHORT
+        out[i] = _short_arc_km(straight)
+    if far:
+        for i in range(squared.size):
+            out[i] = arc_km(straight_km(squared[i]))
+    return out
 
 
 @compiled

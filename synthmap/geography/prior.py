@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synthmap.compiled import compiled
-from synthmap.geography.decay import DECAY_UNITS, decay_units, rough_mean_km
-from synthmap.geography.distance import EARTH_KM, arc_km, chord_squared, great_circle_km, straight_km
+from synthmap.geography.decay import DECAY_UNITS, decay_units, pieces_from, rough_mean_km
+from synthmap.geography.distance import arcs_km, great_circle_km
 from synthmap.geography.hierarchy import ZoneTree
 
 OPENING = 0.6  # a node is one piece when its radius is at most this share of its distance
@@ -167,32 +167,6 @@ def worth(model: PriorModel, destination: int, headcount: int) -> float:
     return 1.0 / misfit - 1.0
 
 
-@compiled
-def _pieces(tree: ZoneTree, point: NDArray[np.float64], found: NDArray[np.int64], chords: NDArray[np.float64]) -> int:
-    """Return how many nodes are pieces, or −1 if they do not fit in `found`.
-
-    Fills that with them in the order of ranks, and `chords` with how far they are, see `chord_squared`.
-    """
-    nodes, limit = tree.nodes, (OPENING * EARTH_KM) ** 2
-    stack, away = np.empty(256, np.int64), np.empty(256)  # right children to be visited: seen now, they are there then
-    stack[0], away[0] = 0, chord_squared(point, nodes[0]["centre"])
-    size, depth = 0, 1
-    while depth:
-        depth -= 1
-        at, chord = stack[depth], away[depth]
-        while nodes[at]["radius"] ** 2 > limit * chord:
-            right = nodes[at]["right"]
-            stack[depth], away[depth] = right, chord_squared(point, nodes[right]["centre"])
-            depth += 1
-            at += 1
-            chord = chord_squared(point, nodes[at]["centre"])
-        if size == found.size:
-            return -1
-        found[size], chords[size] = at, chord
-        size += 1
-    return size
-
-
 class _Seen(NamedTuple):
     """Pieces as a destination sees them, in the order of ranks; room for what `Prior` adds.
 
@@ -226,25 +200,22 @@ def _seen(size: int) -> _Seen:
 @compiled
 def _by_decay(tree: ZoneTree, point: NDArray[np.float64], scale_km: float, power: float, units: int) -> _Seen:
     """Return the pieces that decay alone makes; one of `units` mass a unit of weight would be at the destination."""
-    capacity = 2048
-    nodes, chords = np.empty(capacity, np.int64), np.empty(capacity)
-    found = _pieces(tree, point, nodes, chords)
-    while found < 0:
-        capacity *= 2
-        nodes, chords = np.empty(capacity, np.int64), np.empty(capacity)
-        found = _pieces(tree, point, nodes, chords)
-    seen = _seen(found)
+    found, chords = pieces_from(tree, point, OPENING)
+    km = arcs_km(chords)
+    decay = decay_units(km, scale_km, power, units)
+    start, mass, square = np.empty(found.size + 2, np.int32), np.empty(found.size + 2, np.int64), np.empty(found.size)
     before = np.int64(0)  # a piece begins where the one before it ends; so does its weight
-    seen.start[0] = 0
-    for i in range(found):
-        node = tree.nodes[nodes[i]]
-        km = arc_km(straight_km(chords[i]))
-        decay = decay_units(km, scale_km, power, units)
+    start[0] = 0
+    for i in range(found.size):
+        node = tree.nodes[found[i]]
         weight = node["weight_below_stop"]
-        seen.start[i + 1], seen.decay[i], seen.mass[i] = node["stop"], decay, decay * (weight - before)
-        seen.km[i], seen.square[i] = km, km * km + _ALONG * node["spread"]
+        start[i + 1], mass[i], square[i] = (
+            node["stop"],
+            decay[i] * (weight - before),
+            km[i] ** 2 + _ALONG * node["spread"],
+        )
         before = weight
-    return seen
+    return _Seen(start, decay, mass, np.zeros(found.size, np.int64), km, square)
 
 
 @compiled

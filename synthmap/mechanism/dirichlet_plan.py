@@ -15,7 +15,7 @@ from synthmap.geography.region import Region
 from synthmap.kernels.bounded import KEEP_UNITS
 from synthmap.mechanism.plan import Plan, PlanSettings, model_of
 from synthmap.mechanism.predict import predicted_errors, survey
-from synthmap.privacy.calibration import Calibration, minimum_alpha
+from synthmap.privacy.calibration import minimum_alpha
 from synthmap.privacy.rule import Rule
 
 LADDER = (1, 2, 4, 8, 16, 32, 64, 96, 128, 192, 256, 384, 512, 768, 1024, 1536, 2048)
@@ -122,19 +122,18 @@ def _best(
     most: NDArray[np.int64],
 ) -> DirichletPlan:
     """Return for each destination the candidate of at most `most` cells that is predicted to err least."""
+    asked, finest = (values[asked <= most.max()] for values in (asked, finest))
     found = survey(region.tree, model, region.points(destination), destination, headcount, asked, finest, most)
     distinct, inverse = np.unique(headcount[:, None] * _TO_CELLS + found.cells, return_inverse=True)
-    calibrate = _calibrator(settings)
-    calibrated = [calibrate(*divmod(pair, _TO_CELLS)) for pair in distinct.tolist()]
-    numerator = np.array([calibration.alpha.numerator for calibration, _ in calibrated], np.int64)
-    denominator = np.array([calibration.alpha.denominator for calibration, _ in calibrated], np.int64)
+    calibrate = _calibration(settings).calibrate
+    calibrated = zip(*(calibrate(*divmod(pair, _TO_CELLS)) for pair in distinct.tolist()), strict=True)
+    numerator, denominator, keep_units, epsilon, epsilon_dropping, delta = (np.array(column) for column in calibrated)
     inverse = inverse.reshape(found.cells.shape)
     alpha = (numerator / denominator)[inverse]
     errors = predicted_errors(headcount, alpha * found.cells * float(settings.segments), found)
     choice = errors.argmin(axis=1)
     chosen = (np.arange(destination.size), choice)
     pick = inverse[chosen]
-    calibrations = [calibration for calibration, _ in calibrated]
     return DirichletPlan(
         destination=destination.astype(np.int32),
         headcount=headcount.astype(np.int64),
@@ -143,10 +142,10 @@ def _best(
         cells=found.cells[chosen],
         alpha_numerator=numerator[pick],
         alpha_denominator=denominator[pick],
-        keep_units=np.array([units for _, units in calibrated], np.int64)[pick],
-        epsilon=np.array([c.epsilon_total for c in calibrations])[pick],
-        epsilon_dropping=np.array([c.epsilon_dropping for c in calibrations])[pick],
-        delta=np.array([c.certified_delta for c in calibrations])[pick],
+        keep_units=keep_units[pick],
+        epsilon=epsilon[pick],
+        epsilon_dropping=epsilon_dropping[pick],
+        delta=delta[pick],
         predicted_km=errors[chosen],
         prior_share=_prior_share(headcount, found.cells[chosen], alpha[chosen], settings.segments),
         prior_strength=found.strength,
@@ -179,17 +178,10 @@ def _most(
     settings: PlanSettings, headcount: NDArray[np.int64], asked: NDArray[np.int64], limit: int
 ) -> NDArray[np.int64]:
     """Return for each destination the most cells worth a look, up to a limit: beyond, nearly all workers are prior."""
-    ladder = np.unique(asked)
+    ladder = tuple(sorted({cells for cells in asked.tolist() if cells <= limit}))
     distinct, inverse = np.unique(headcount, return_inverse=True)
-    most = np.full(distinct.size, ladder[0])
-    calibrate = _calibrator(settings)
-    for place, n in enumerate(distinct.tolist()):
-        for cells in ladder[(ladder > ladder[0]) & (ladder <= limit)].tolist():
-            mass = float(calibrate(n, cells)[0].alpha) * cells * settings.segments
-            if mass / (mass + n) > _HEAVIEST_PRIOR_SHARE:
-                break
-            most[place] = cells
-    return most[inverse]
+    most = _calibration(settings).most
+    return np.array([most(n, ladder) for n in distinct.tolist()])[inverse]
 
 
 def _keeps(wanted: float) -> Iterator[int]:
@@ -212,18 +204,56 @@ class _Noise(NamedTuple):
     segments: int
 
 
-def _calibrator(settings: PlanSettings) -> Callable[[int, int], tuple[Calibration, int]]:
-    """Return `_calibrate` for some settings, which remembers what it has done; they are looked up once a plan."""
+class _Calibrated(NamedTuple):
+    """The noise of one destination: α as a rational, the keep probability in 1/2^16, and what that costs."""
+
+    alpha_numerator: int
+    alpha_denominator: int
+    keep_units: int
+    epsilon: float
+    epsilon_dropping: float
+    delta: float
+
+
+class _Calibration(NamedTuple):
+    """Calibration by headcount and cells, which remembers what it has done.
+
+    Attributes
+    ----------
+    calibrate : callable
+        See `_calibrate`.
+    most : callable
+        Returns the most cells of an ascending ladder that are worth a look, at a headcount.
+    """
+
+    calibrate: Callable[[int, int], _Calibrated]
+    most: Callable[[int, tuple[int, ...]], int]
+
+
+def _calibration(settings: PlanSettings) -> _Calibration:
+    """Return the calibration for some settings; it is looked up once a plan."""
     return _remembering(_Noise(*(getattr(settings, name) for name in _Noise._fields)))
 
 
 @lru_cache(maxsize=2)
-def _remembering(noise: _Noise) -> Callable[[int, int], tuple[Calibration, int]]:
-    return lru_cache(maxsize=400_000)(partial(_calibrate, noise))
+def _remembering(noise: _Noise) -> _Calibration:
+    calibrate = lru_cache(maxsize=400_000)(partial(_calibrate, noise))
+
+    def most(headcount: int, ladder: tuple[int, ...]) -> int:
+        found = ladder[0]
+        for cells in ladder[1:]:
+            alpha = calibrate(headcount, cells)
+            mass = alpha.alpha_numerator / alpha.alpha_denominator * cells * noise.segments
+            if mass / (mass + headcount) > _HEAVIEST_PRIOR_SHARE:
+                break
+            found = cells
+        return found
+
+    return _Calibration(calibrate, lru_cache(maxsize=400_000)(most))
 
 
-def _calibrate(asked: _Noise, headcount: int, cells: int) -> tuple[Calibration, int]:
-    """Return the noise for one destination and its keep probability in 1/2^16.
+def _calibrate(asked: _Noise, headcount: int, cells: int) -> _Calibrated:
+    """Return the noise for one destination.
 
     Where dropping as wished costs more than ε, the keep probability moves towards 1 until it does not.
     """
@@ -242,5 +272,6 @@ def _calibrate(asked: _Noise, headcount: int, cells: int) -> tuple[Calibration, 
             if units == KEEP_UNITS:
                 raise
         else:
-            return found, units
+            total, dropping, delta = found.epsilon_total, found.epsilon_dropping, found.certified_delta
+            return _Calibrated(found.alpha.numerator, found.alpha.denominator, units, total, dropping, delta)
     raise AssertionError("unreachable: the last keep probability is 1")

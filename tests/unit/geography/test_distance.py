@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from pyproj import Geod
 
-from synthmap.geography.distance import EARTH_KM, arc_km, great_circle_km, unit_vectors
+from synthmap.geography.distance import EARTH_KM, arc_km, arcs_km, great_circle_km, straight_km, unit_vectors
 
 
 @pytest.mark.parametrize(
@@ -24,3 +24,9 @@ def test_arcs_of_short_and_of_long_chords_are_those_of_the_arc_sine():
         assert arc_km(straight) == pytest.approx(EARTH_KM * angle, rel=1e-13 if angle < 3 else 1e-7)
     assert arc_km(0.0) == 0.0
     assert arc_km(2 * EARTH_KM * (1 + 1e-15)) == pytest.approx(np.pi * EARTH_KM)
+
+
+@pytest.mark.parametrize("farthest", [0.01, 0.1999, 0.2001, 2.0, 2.0 + 1e-15])
+def test_many_distances_at_once_have_the_bits_of_each(farthest):
+    squared = np.linspace(0.0, farthest, 1_001) ** 2
+    assert arcs_km(squared).tolist() == [arc_km(straight_km(one)) for one in squared]
