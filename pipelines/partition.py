@@ -14,11 +14,11 @@ from pipelines.tabulate import Stretch
 from synthmap.confidential.table import merge_duplicates, one_row_a_worker
 from synthmap.geography.arrays import load
 from synthmap.geography.region import Region, open_region
-from synthmap.mechanism.lengths import LengthClasses, LengthSums, length_sums, public_decay
+from synthmap.mechanism.lengths import LengthClasses, LengthSums, class_of_each, length_sums, public_decay
 from synthmap.mechanism.table import Counts
 from synthmap.spec import Spec
 
-SUMS = "lengths.npy"
+CLASSES, SUMS = "class.npy", "lengths.npy"
 Rows = tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int64]]
 
 
@@ -54,7 +54,8 @@ def collect(
     """Return the directory to which the confidential counts of a partition were written.
 
     `tables` are the directories of the blocks of all stretches. `headcount` is that of the partition's places. Every
-    pair occurs once afterwards, by the spec's policy. If lengths are to be measured, their sums by class are there too.
+    pair occurs once afterwards, by the spec's policy. If lengths are to be measured, the class of each destination,
+    which is public, and the sums by class are there too.
     """
     region = open_region(fetch(region_directory, directory))
     each = [
@@ -79,8 +80,9 @@ def collect(
         np.save(path / "origin.npy", origin)
         np.save(path / "workers.npy", workers)
         if classes is not None:
-            counts = Counts(starts, origin, workers)
-            sums = length_sums(region, public_decay(spec), classes, ranks, headcount, counts)
+            of = class_of_each(region, public_decay(spec), classes, ranks)
+            sums = length_sums(region, classes, of, ranks, headcount, Counts(starts, origin, workers))
+            np.save(path / CLASSES, of)
             np.save(path / SUMS, np.stack(sums))
     return directory / path.name
 
@@ -108,6 +110,11 @@ def _stack(rows: Sequence[Rows]) -> Rows:
 def read_headcounts(path: Path) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
     """Return the destinations in the directory of a partition, as ranks, and their headcounts. Public."""
     return load(path / "destination.npy"), load(path / "headcount.npy")
+
+
+def read_classes(path: Path) -> NDArray[np.int64]:
+    """Return the classes of the destinations in the directory of a partition whose lengths were measured. Public."""
+    return load(path / CLASSES)
 
 
 def read_counts(path: Path) -> Counts:

@@ -3,11 +3,12 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pipelines.lengths import as_fitted
-from pipelines.partition import read_headcounts
+from pipelines.partition import read_classes, read_headcounts
 from pipelines.places import fetch, results
 from pipelines.stage import attempt, stage
 from synthmap.analysis.prior_table import open_prior_table
@@ -24,7 +25,8 @@ def plan_partition(spec: Spec, partition: Path, lengths: Path | None, region_dir
     region = open_region(region_directory)
     known, _ = open_prior_table(region_directory)
     settings = settings_of(as_fitted(spec, lengths, directory), region)
-    plan = plan_destinations(region, *read_headcounts(partition), settings, known)
+    scale_km = None if lengths is None else np.array(settings.scales_km)[read_classes(partition)]
+    plan = plan_destinations(region, *read_headcounts(partition), settings, known, scale_km)
     with results(directory) as here:
         path = attempt(here, "plan")
         pq.write_table(plan.to_table(), path)

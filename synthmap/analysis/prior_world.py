@@ -17,7 +17,7 @@ from synthmap.compiled import compiled
 from synthmap.errors import ConfigurationError
 from synthmap.geography.distance import unit_vectors
 from synthmap.geography.hierarchy import ZoneTree, build_tree
-from synthmap.geography.prior import NO_TABLE, PriorModel, PriorTable, prior_from, rank_at, scale_at
+from synthmap.geography.prior import NO_TABLE, PriorModel, PriorTable, prior_from, rank_at, scales_at
 from synthmap.geography.zones import Zones
 from synthmap.kernels.bounded import KEEP_UNITS
 from synthmap.kernels.destination import synthesize_many
@@ -141,7 +141,7 @@ def _run(
     counts = np.zeros((origin.size, segments), np.int64)
     counts[np.arange(origin.size), np.arange(origin.size) % segments] = 1
     there = setting.tree, setting.model, setting.points[part]
-    public = *there, setting.destination[part], _scales_km(*there)
+    public = *there, setting.destination[part], scales_at(*there)
     outputs: tuple[NDArray[Any], ...] = (keys,)
     if plan.resampled:
         parameters = _parameters(plan, part, _RESAMPLING)
@@ -201,14 +201,6 @@ def in_cells(paired: Paired, setting: Setting, plan: PublishedPlan) -> Paired | 
     if (cell < 0).any():
         return None
     return Paired(cell, paired.destination, paired.reference, paired.other, int(plan.cells.max())).merged()
-
-
-@compiled
-def _scales_km(tree: ZoneTree, model: PriorModel, points: NDArray[np.float64]) -> NDArray[np.float64]:
-    out = np.empty(len(points))
-    for d in range(len(points)):
-        out[d] = scale_at(tree, model, points[d])
-    return out
 
 
 @compiled

@@ -85,8 +85,6 @@ class Prior(NamedTuple):
         Sum of mass × distance in km below each start.
     mean_km, variance_km2 : float
         Of the distance to an origin drawn from the prior, everywhere else left out.
-    scale_km : float
-        Of the decay.
     """
 
     start: NDArray[np.int32]
@@ -95,7 +93,6 @@ class Prior(NamedTuple):
     moment: NDArray[np.float64]
     mean_km: float
     variance_km2: float
-    scale_km: float
 
 
 NO_TABLE = PriorTable(np.empty(0, np.int64), np.empty(0, np.int32), np.empty(0, np.int64))
@@ -115,6 +112,15 @@ def scale_at(tree: ZoneTree, model: PriorModel, point: NDArray[np.float64]) -> f
     if model.scales_km.size == 0:
         return model.scale_km
     return float(model.scales_km[class_at(tree, model, point)])
+
+
+@compiled
+def scales_at(tree: ZoneTree, model: PriorModel, points: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the same for several points, shape (points, 3)."""
+    out = np.empty(len(points))
+    for d in range(len(points)):
+        out[d] = scale_at(tree, model, points[d])
+    return out
 
 
 @compiled
@@ -285,7 +291,7 @@ def prior_at_scale(
     start[pieces], start[pieces + 1] = zones, zones + 1
     mass[pieces], mass[pieces + 1] = below, below + away
     mean = first / below
-    return Prior(start, seen.decay, mass, moment, mean, max(0.0, second / below - mean * mean), scale_km)
+    return Prior(start, seen.decay, mass, moment, mean, max(0.0, second / below - mean * mean))
 
 
 @compiled

@@ -67,9 +67,10 @@ def plan_destinations(
     headcount: NDArray[np.int64],
     settings: PlanSettings,
     table: PriorTable = NO_TABLE,
+    scale_km: NDArray[np.float64] | None = None,
 ) -> Plan:
     """Return the plan of the mechanism that `settings` name, for destinations of given ranks and public headcounts."""
-    plan: Plan = mechanism_of(settings).plan_destinations(region, destination, headcount, settings, table)
+    plan: Plan = mechanism_of(settings).plan_destinations(region, destination, headcount, settings, table, scale_km)
     return plan
 
 

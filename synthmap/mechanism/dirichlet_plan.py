@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synthmap.errors import PrivacyParameterError
-from synthmap.geography.prior import NO_TABLE, PriorModel, PriorTable
+from synthmap.geography.prior import NO_TABLE, PriorModel, PriorTable, scales_at
 from synthmap.geography.region import Region
 from synthmap.kernels.bounded import KEEP_UNITS
 from synthmap.mechanism.plan import Plan, PlanSettings, model_of
@@ -76,6 +76,7 @@ def plan_destinations(
     headcount: NDArray[np.int64],
     settings: PlanSettings,
     table: PriorTable = NO_TABLE,
+    scale_km: NDArray[np.float64] | None = None,
 ) -> DirichletPlan:
     """Return the plan for the destinations of the given ranks and public headcounts.
 
@@ -87,6 +88,8 @@ def plan_destinations(
     ----------
     table : PriorTable
         Public; part of the prior.
+    scale_km : ndarray of float64, shape (D,)
+        Of the prior's decay, where that is known already; default: found from the public zones once more.
 
     Raises
     ------
@@ -95,9 +98,11 @@ def plan_destinations(
     """
     asked, finest = _candidates(settings, len(region.zones) + 1)
     model = model_of(settings, table)
+    if scale_km is None:
+        scale_km = scales_at(region.tree, model, region.points(destination))
     limit = _FIRST_LOOK if settings.finest < 0 and not settings.cells else int(asked.max())
     look = _most(settings, headcount, asked, limit)
-    plan = _best(region, model, destination, headcount, settings, asked, finest, look)
+    plan = _best(region, model, destination, scale_km, headcount, settings, asked, finest, look)
     while limit < asked.max():
         edge = np.flatnonzero((look == limit) & (plan.cells_asked == look))  # the most cells looked at do best
         looked, limit = limit, limit * _FURTHER_LOOK
@@ -105,7 +110,8 @@ def plan_destinations(
         edge = edge[look[edge] > looked]
         if not edge.size:
             break
-        finer = _best(region, model, destination[edge], headcount[edge], settings, asked, finest, look[edge])
+        each = destination[edge], scale_km[edge], headcount[edge]
+        finer = _best(region, model, *each, settings, asked, finest, look[edge])
         for field in fields(DirichletPlan):
             getattr(plan, field.name)[edge] = getattr(finer, field.name)
     return plan
@@ -115,6 +121,7 @@ def _best(
     region: Region,
     model: PriorModel,
     destination: NDArray[np.int32],
+    scale_km: NDArray[np.float64],
     headcount: NDArray[np.int64],
     settings: PlanSettings,
     asked: NDArray[np.int64],
@@ -123,7 +130,8 @@ def _best(
 ) -> DirichletPlan:
     """Return for each destination the candidate of at most `most` cells that is predicted to err least."""
     asked, finest = (values[asked <= most.max()] for values in (asked, finest))
-    found = survey(region.tree, model, region.points(destination), destination, headcount, asked, finest, most)
+    points = region.points(destination)
+    found = survey(region.tree, model, points, scale_km, destination, headcount, asked, finest, most)
     distinct, inverse = np.unique(headcount[:, None] * _TO_CELLS + found.cells, return_inverse=True)
     calibrate = _calibration(settings).calibrate
     calibrated = zip(*(calibrate(*divmod(pair, _TO_CELLS)) for pair in distinct.tolist()), strict=True)
@@ -149,7 +157,7 @@ def _best(
         predicted_km=errors[chosen],
         prior_share=_prior_share(headcount, found.cells[chosen], alpha[chosen], settings.segments),
         prior_strength=found.strength,
-        scale_km=found.scale_km,
+        scale_km=scale_km,
         finest=finest[choice],
     )
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from synthmap.geography.prior import NO_TABLE, PriorTable, finest_level
+from synthmap.geography.prior import NO_TABLE, PriorTable, finest_level, scales_at
 from synthmap.geography.region import Region
 from synthmap.kernels.histogram import BY_PRIOR_MASS
 from synthmap.kernels.reading import INTERVAL, noise_variance
@@ -85,18 +85,21 @@ def plan_destinations(
     headcount: NDArray[np.int64],
     settings: PlanSettings,
     table: PriorTable = NO_TABLE,
+    scale_km: NDArray[np.float64] | None = None,
 ) -> HistogramPlan:
     """Return the plan for the destinations of the given ranks and public headcounts.
 
     Each destination gets the candidate with the smallest predicted error, of its average commute and of its pairs
-    together, each measured against the prior alone.
+    together, each measured against the prior alone. For `table` and `scale_km` see `dirichlet_plan`.
 
     Raises
     ------
     PrivacyParameterError
         If ε is so small that no noise meets it.
     """
-    tree, model = region.tree, model_of(settings, table)
+    tree, model, points = region.tree, model_of(settings, table), region.points(destination)
+    if scale_km is None:
+        scale_km = scales_at(tree, model, points)
     finest_units = len(tree.level_start[settings.finest]) - 1 if settings.finest >= 0 else 0
     gaussian = minimum_gaussian(settings.epsilon, settings.delta, settings.jobs) if settings.gaussian else None
     candidates, noise = _candidates(settings, gaussian, len(region.zones) + 1, finest_units)
@@ -107,7 +110,8 @@ def plan_destinations(
     found = predict(
         tree,
         model,
-        region.points(destination),
+        points,
+        scale_km,
         destination,
         headcount,
         candidates,
@@ -135,7 +139,7 @@ def plan_destinations(
         predicted_km=found.km[row, choice],
         prior_share=found.prior_share[row, choice],
         prior_strength=found.strength,
-        scale_km=found.scale_km,
+        scale_km=scale_km,
         groups_asked=candidates.groups[choice],
         groups=groups,
         noise_units=units[:, 0],

@@ -169,10 +169,17 @@ def length_cap_km(region: Region, model: PriorModel) -> float:
     return max(1.0, _CAP * float(public.mean()))
 
 
+def class_of_each(
+    region: Region, model: PriorModel, classes: LengthClasses, destination: NDArray[np.int32]
+) -> NDArray[np.int64]:
+    """Return the class of each destination, shape (D,), by the public decay. Public."""
+    return _classes(region.tree, model._replace(edges_km=classes.edges_km), region.points(destination))
+
+
 def length_sums(
     region: Region,
-    model: PriorModel,
     classes: LengthClasses,
+    of: NDArray[np.int64],
     destination: NDArray[np.int32],
     headcount: NDArray[np.int64],
     counts: Counts,
@@ -181,8 +188,8 @@ def length_sums(
 
     Parameters
     ----------
-    model : PriorModel
-        The public decay, without a table.
+    of : ndarray of int64, shape (D,)
+        See `class_of_each`.
     destination : ndarray of int32, shape (D,)
         Ranks.
     headcount : ndarray of int64, shape (D,)
@@ -190,7 +197,6 @@ def length_sums(
     counts : Counts
         Of these destinations. Confidential.
     """
-    of = _classes(region.tree, model._replace(edges_km=classes.edges_km), region.points(destination))
     places = region.tree.level_centre[finest_level(region.tree)]
     found = lengths_of(places, destination, counts.first_row, counts.origin, counts.workers, classes.cap_km)
     sums = LengthSums(*np.zeros((3, classes.public_km.size), np.int64))
@@ -289,7 +295,8 @@ def fit_to_table(region: Region, spec: Spec, table: PriorTable) -> MeasuredLengt
     counts = Counts(np.append(starts[destination], starts[-1]), table.origin, table.workers[:, None])
     headcount = np.add.reduceat(table.workers, starts[destination])
     classes = length_classes(region, decay, destination, headcount, _EXACT)
-    sums = length_sums(region, decay, classes, destination, headcount, counts)
+    of = class_of_each(region, decay, classes, destination)
+    sums = length_sums(region, classes, of, destination, headcount, counts)
     return fit_decay(region, decay, classes, sums.workers, _sums(classes, sums), _EXACT)
 
 

@@ -9,7 +9,7 @@ from synthmap.compiled import compiled
 from synthmap.geography.coarsening import has_own_cell, survey_by_mass
 from synthmap.geography.distance_cells import distance_units, survey_by_distance
 from synthmap.geography.hierarchy import ZoneTree
-from synthmap.geography.prior import PriorModel, elsewhere_share_of, prior_from, worth
+from synthmap.geography.prior import PriorModel, elsewhere_share_of, prior_at_scale, worth
 
 
 class Survey(NamedTuple):
@@ -29,8 +29,6 @@ class Survey(NamedTuple):
         Prior variance of the distance, km².
     strength : ndarray of float64, shape (D,)
         How many workers the prior is worth.
-    scale_km : ndarray of float64, shape (D,)
-        Of the prior's decay.
     """
 
     cells: NDArray[np.int64]
@@ -39,7 +37,6 @@ class Survey(NamedTuple):
     pull: NDArray[np.float64]
     variance: NDArray[np.float64]
     strength: NDArray[np.float64]
-    scale_km: NDArray[np.float64]
 
 
 @compiled
@@ -47,6 +44,7 @@ def survey(
     tree: ZoneTree,
     model: PriorModel,
     points: NDArray[np.float64],
+    scale_km: NDArray[np.float64],
     destination: NDArray[np.int32],
     headcount: NDArray[np.int64],
     asked: NDArray[np.int64],
@@ -58,6 +56,8 @@ def survey(
     Parameters
     ----------
     points : ndarray of float64, shape (D, 3)
+    scale_km : ndarray of float64, shape (D,)
+        Of the prior's decay.
     destination : ndarray of int32, shape (D,)
     headcount : ndarray of int64, shape (D,)
         Public.
@@ -68,16 +68,15 @@ def survey(
     """
     size = (len(points), asked.size)
     ones, zeros, rows = np.ones(size, np.int64), np.zeros(size), np.empty(len(points))
-    found = Survey(ones, ones.copy(), zeros, zeros.copy(), rows, rows.copy(), rows.copy())
+    found = Survey(ones, ones.copy(), zeros, zeros.copy(), rows, rows.copy())
     inhabited = _inhabited(tree, asked.max())
     nothing = distance_units(tree, points[0], 0)
     wanted, column = np.empty(asked.size, np.int64), np.empty(asked.size, np.int64)
     for d in range(len(points)):
-        prior = prior_from(tree, model, points[d], destination[d])
+        prior = prior_at_scale(tree, model, points[d], destination[d], scale_km[d])
         share = elsewhere_share_of(prior)
         found.variance[d] = prior.variance_km2
         found.strength[d] = worth(model, destination[d], headcount[d])
-        found.scale_km[d] = prior.scale_km
         homes = inhabited + _homes_of_the_table_alone(tree, model, destination[d])
         units = distance_units(tree, points[d], finest.max()) if finest.max() >= 0 else nothing
         by_mass = 0

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from synthmap.compiled import compiled
 from synthmap.geography.hierarchy import ZoneTree
-from synthmap.geography.prior import Prior, PriorModel, mass_below, mean_km_of, prior_from, worth
+from synthmap.geography.prior import Prior, PriorModel, mass_below, mean_km_of, prior_at_scale, worth
 from synthmap.kernels.destination import cell_masses
 from synthmap.kernels.histogram import Nested, nest
 
@@ -47,8 +47,6 @@ class Predicted(NamedTuple):
         Mean weight of the prior in a count, by workers.
     strength : ndarray of float64, shape (D,)
         How many workers the prior is worth.
-    scale_km : ndarray of float64, shape (D,)
-        Of the prior's decay.
     """
 
     cells: NDArray[np.int64]
@@ -57,7 +55,6 @@ class Predicted(NamedTuple):
     variation: NDArray[np.float64]
     prior_share: NDArray[np.float64]
     strength: NDArray[np.float64]
-    scale_km: NDArray[np.float64]
 
 
 @compiled
@@ -148,6 +145,7 @@ def predict(
     tree: ZoneTree,
     model: PriorModel,
     points: NDArray[np.float64],
+    scale_km: NDArray[np.float64],
     destination: NDArray[np.int32],
     headcount: NDArray[np.int64],
     candidates: Candidates,
@@ -163,10 +161,10 @@ def predict(
     shape = (destination.size, candidates.cells.size)
     cells, groups = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
     km, variation, share = np.full(shape, np.inf), np.full(shape, np.inf), np.ones(shape)
-    strength, scale_km = np.empty(destination.size), np.empty(destination.size)
+    strength = np.empty(destination.size)
     for d in range(destination.size):
-        prior = prior_from(tree, model, points[d], destination[d])
-        strength[d], scale_km[d] = worth(model, destination[d], headcount[d]), prior.scale_km
+        prior = prior_at_scale(tree, model, points[d], destination[d], scale_km[d])
+        strength[d] = worth(model, destination[d], headcount[d])
         for c in range(candidates.cells.size):
             if candidates.finest[c] < 0 and candidates.cells[c] > most[d]:
                 continue
@@ -181,4 +179,4 @@ def predict(
             )
             if nested.group.size == 1:
                 share[d, c] = 1.0
-    return Predicted(cells, groups, km, variation, share, strength, scale_km)
+    return Predicted(cells, groups, km, variation, share, strength)

@@ -119,6 +119,7 @@ from synthmap.mechanism.dirichlet import synthesize
 from synthmap.mechanism.dirichlet_plan import LADDER, DirichletPlan, plan_destinations
 from synthmap.mechanism.lengths import (
     MeasuredLengths,
+    class_of_each,
     fit_decay,
     length_classes,
     length_sums,
@@ -184,7 +185,8 @@ class Bench:
         """Return the decay fitted to commutes that are measured with the noise of a seed."""
         region, decay, destination = self.region, public_decay(self.world.spec), self.world.destinations
         classes = length_classes(region, decay, destination, self.headcount, epsilon)
-        sums = length_sums(region, decay, classes, destination, self.headcount, self.counts)
+        of = class_of_each(region, decay, classes, destination)
+        sums = length_sums(region, classes, of, destination, self.headcount, self.counts)
         noisy = noisy_sums(classes, sums, seeded_stream(seed))
         return fit_decay(region, decay, classes, sums.workers, noisy, epsilon)
 

@@ -72,9 +72,10 @@ class Joint:
         region, model = world.region, model_of(settings, NO_TABLE)
         places, headcount = np.array(world.places, np.int32), np.array(world.headcount, np.int64)
         classes = length_classes(region, model, places, headcount, measured.lengths_epsilon)
+        of = lengths.class_of_each(region, model, classes, places)
 
         def sums(table):
-            return length_sums(region, model, classes, places, headcount, world.counts(table, 1))
+            return length_sums(region, classes, of, places, headcount, world.counts(table, 1))
 
         self.sums = {table: tuple(true_sums(classes, sums(table), None).tolist()) for table in self.tables}
         workers = sums(self.tables[0]).workers

@@ -229,7 +229,8 @@ def test_a_public_table_makes_the_prior_worth_more_workers(town):
     one, headcount = np.array([1], np.int64), np.array([30, 90])
     for mixing in (0.9, 0.5):
         model = model_of(replace(SETTINGS, mixing=mixing), known)
-        found = survey(town.tree, model, town.points(places), places, headcount, one, one - 2, np.ones(2, np.int64))
+        points, scale_km = town.points(places), np.full(2, model.scale_km)
+        found = survey(town.tree, model, points, scale_km, places, headcount, one, one - 2, np.ones(2, np.int64))
         share = mixing * 1000 / 1005
         misfit = (1 - share) ** 2 / (1 + 5 * 0.9) + share**2 / 501
         assert found.strength == pytest.approx([5 * 0.75, 1 / misfit - 1])

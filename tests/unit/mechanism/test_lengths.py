@@ -21,6 +21,7 @@ from synthmap.mechanism.chosen import plan_destinations
 from synthmap.mechanism.lengths import (
     MOST_CLASSES,
     _capped_km,
+    class_of_each,
     fit_decay,
     length_classes,
     length_sums,
@@ -153,7 +154,8 @@ class Town:
         flat = np.sort(origins, axis=1).astype(np.int32).ravel()
         counts = Counts(first, flat, np.ones((origins.size, 1), np.int64))
         headcount = np.full(len(origins), origins.shape[1])
-        return length_sums(self.town, PUBLIC, self.classes, self.places[part], headcount, counts)
+        of = class_of_each(self.town, PUBLIC, self.classes, self.places[part])
+        return length_sums(self.town, self.classes, of, self.places[part], headcount, counts)
 
     def sums(self, origins, classes=None, seed=1):
         """Return noisy sums of a table, drawn with the same stream each time."""
