@@ -4,8 +4,7 @@ The libraries of GIS are imported where a file needs them: they take as long to 
 """
 
 import csv
-import gzip
-import zlib
+import io
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from synthmap import gzipped
 from synthmap.errors import GeographyError
 
 
@@ -34,12 +34,16 @@ def is_csv(path: Path) -> bool:
     return path.name.lower().endswith((".csv", ".csv.gz"))
 
 
+def _is_gzip(path: Path) -> bool:
+    return path.name.lower().endswith(".gz")
+
+
 def is_parquet(path: Path) -> bool:
     """Return whether the file is Parquet."""
     return path.suffix.lower() in (".parquet", ".geoparquet")
 
 
-_FAULTS = (OSError, EOFError, ValueError, zlib.error, csv.Error, pa.ArrowException)
+_FAULTS = (*gzipped.FAULTS, ValueError, csv.Error, pa.ArrowException)
 
 
 def _faults_of_gis() -> tuple[type[Exception], ...]:
@@ -88,8 +92,8 @@ def column_names(path: Path, layer: str | None) -> list[str]:
 
 def _csv_header(path: Path) -> list[str]:
     """Return the first line of a CSV file, split; a byte order mark is no part of it."""
-    opened = gzip.open if path.name.lower().endswith(".gz") else open
-    with opened(path, "rt", encoding="utf-8-sig", newline="") as lines:
+    file = gzipped.unpacked(path) if _is_gzip(path) else path.open("rb")
+    with io.TextIOWrapper(file, encoding="utf-8-sig", newline="") as lines:
         names = next(csv.reader(lines), [])
     if not names:
         raise GeographyError(f"{path} must start with a line of column names; it is empty")
@@ -120,15 +124,16 @@ def read_content(
 
 def _csv(path: Path, columns: list[str]) -> pa.Table:
     """Return columns of a CSV file as text, nothing interpreted."""
-    return pacsv.read_csv(
-        path,
-        parse_options=pacsv.ParseOptions(newlines_in_values=True),
-        convert_options=pacsv.ConvertOptions(
-            include_columns=columns,
-            column_types=dict.fromkeys(columns, pa.string()),
-            strings_can_be_null=False,
-        ),
-    )
+    with gzipped.unpacked(path) if _is_gzip(path) else pa.OSFile(str(path)) as stream:
+        return pacsv.read_csv(
+            stream,
+            parse_options=pacsv.ParseOptions(newlines_in_values=True),
+            convert_options=pacsv.ConvertOptions(
+                include_columns=columns,
+                column_types=dict.fromkeys(columns, pa.string()),
+                strings_can_be_null=False,
+            ),
+        )
 
 
 def _parquet(path: Path, columns: list[str], *, geometry: bool) -> Content:

@@ -167,6 +167,7 @@ PACKED = gzip.compress(BIG)
         pytest.param(PACKED[:-4], "gzip; it is corrupt or truncated", id="gzip without its end"),
         pytest.param(PACKED[:-100], "gzip; it is corrupt or truncated", id="gzip truncated"),
         pytest.param(PACKED[:5], "gzip; it is corrupt or truncated", id="gzip of five bytes"),
+        pytest.param(PACKED[:10] + b"\xff" * 200, "gzip; it is corrupt or truncated", id="gzip not unpackable"),
         pytest.param(PACKED[:-8] + b"12345678", "gzip; it is corrupt or truncated", id="gzip checksum"),
     ],
 )

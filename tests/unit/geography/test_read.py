@@ -323,9 +323,11 @@ def test_files_that_are_missing_or_corrupt(tmp_path, name):
         read_zones(spec)
 
 
-def test_a_truncated_gzip(tmp_path):
+@pytest.mark.parametrize("good, bad", [(0.5, b""), (0.0, b"\xff" * 200), (1.0, b"hello"), (0.3, b"\xff" * 200)])
+def test_a_gzip_that_is_cut_or_cannot_be_unpacked(tmp_path, good, bad):
     whole = gzip.compress("".join(f"{i},{i % 90},{i * 7 % 90}\n" for i in range(50_000)).encode())
-    (tmp_path / "z.csv.gz").write_bytes(gzip.compress(b"code,lon,lat\n") + whole[: len(whole) // 2])
+    told = gzip.compress(b"code,lon,lat\n") + whole[: max(10, int(len(whole) * good))]
+    (tmp_path / "z.csv.gz").write_bytes(told + bad)
     with pytest.raises(GeographyError, match="must be a readable file"):
         read_zones(ZonesSpec(path=tmp_path / "z.csv.gz", **COLUMNS))
 
