@@ -18,6 +18,7 @@ from synthmap.mechanism.lengths import LengthClasses, LengthSums, class_of_each,
 from synthmap.mechanism.table import Counts
 from synthmap.spec import Spec
 
+_DESTINATION = 100  # workers that cost as much to collect, plan and draw as a destination does without any
 CLASSES, SUMS = "class.npy", "lengths.npy"
 Rows = tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int64]]
 
@@ -33,7 +34,7 @@ class Partition:
 def partitions(headcount: NDArray[np.int64], number: int) -> list[Partition]:
     """Return at most `number` partitions of about equal work, from public headcounts."""
     places = np.flatnonzero(headcount)
-    cost = np.cumsum(headcount[places] + 20)
+    cost = np.cumsum(headcount[places] + _DESTINATION)
     cuts = np.searchsorted(cost, np.arange(1, number) * (cost[-1] / number))
     edges = np.unique(np.concatenate([[0], cuts, [places.size]]))
     bounds = [int(places[e]) if e < places.size else headcount.size for e in edges]
