@@ -197,31 +197,22 @@ class _Seen(NamedTuple):
 
 
 @compiled
-def _seen(size: int) -> _Seen:
-    """Return room for `size` pieces, none with workers in the table."""
-    start, decay, mass = np.empty(size + 2, np.int32), np.empty(size, np.int64), np.empty(size + 2, np.int64)
-    return _Seen(start, decay, mass, np.zeros(size, np.int64), np.empty(size), np.empty(size))
-
-
-@compiled
 def _by_decay(tree: ZoneTree, point: NDArray[np.float64], scale_km: float, power: float, units: int) -> _Seen:
     """Return the pieces that decay alone makes; one of `units` mass a unit of weight would be at the destination."""
     found, chords = pieces_from(tree, point, OPENING)
     km = arcs_km(chords)
     decay = decay_units(km, scale_km, power, units)
-    start, mass, square = np.empty(found.size + 2, np.int32), np.empty(found.size + 2, np.int64), np.empty(found.size)
+    size = found.size
+    start, mass, square = np.empty(size + 2, np.int32), np.empty(size + 2, np.int64), np.empty(size)
     before = np.int64(0)  # a piece begins where the one before it ends; so does its weight
     start[0] = 0
-    for i in range(found.size):
+    for i in range(size):
         node = tree.nodes[found[i]]
         weight = node["weight_below_stop"]
-        start[i + 1], mass[i], square[i] = (
-            node["stop"],
-            decay[i] * (weight - before),
-            km[i] ** 2 + _ALONG * node["spread"],
-        )
+        start[i + 1], mass[i] = node["stop"], decay[i] * (weight - before)
+        square[i] = km[i] ** 2 + _ALONG * node["spread"]
         before = weight
-    return _Seen(start, decay, mass, np.zeros(found.size, np.int64), km, square)
+    return _Seen(start, decay, mass, np.zeros(size, np.int64), km, square)
 
 
 @compiled
@@ -231,20 +222,22 @@ def _with_table(
     """Return the pieces cut so that each zone in the rows of a table is one of its own."""
     rows = origin.size - (1 if origin[-1] == tree.cumulative.size - 1 else 0)  # without everywhere else
     places = tree.level_centre[finest_level(tree)]
-    out = _seen(seen.decay.size + 2 * rows)
+    most = seen.decay.size + 2 * rows
+    start, decay, mass = np.empty(most + 2, np.int32), np.empty(most, np.int64), np.empty(most + 2, np.int64)
+    out = _Seen(start, decay, mass, np.zeros(most, np.int64), np.empty(most), np.empty(most))
     pieces, row = 0, 0
     for i in range(seen.decay.size):
         low, stop = seen.start[i], seen.start[i + 1]
         while low < stop:
             zone = origin[row] if row < rows else stop
             high = min(stop, zone)
-            decay, km, square = seen.decay[i], seen.km[i], seen.square[i]
+            units, km, square = seen.decay[i], seen.km[i], seen.square[i]
             if zone == low:
                 high, km = low + 1, great_circle_km(point, places[low])
                 out.workers[pieces], square = workers[row], km**2
                 row += 1
-            out.start[pieces], out.decay[pieces] = low, 0 if zone == low else decay
-            out.mass[pieces] = decay * (tree.cumulative[high] - tree.cumulative[low])
+            out.start[pieces], out.decay[pieces] = low, 0 if zone == low else units
+            out.mass[pieces] = units * (tree.cumulative[high] - tree.cumulative[low])
             out.km[pieces], out.square[pieces] = km, square
             pieces += 1
             low = high
