@@ -141,6 +141,20 @@ def test_a_confidential_table_is_refused_as_prior(table_spec, tmp_path, how):
         refuse_confidential(spec)
 
 
+@pytest.mark.parametrize(
+    "bad", [b"", b"no gzip", gzip.compress(b"d,o,n\n")[:-4], gzip.compress(b"")[:10] + b"\xff" * 99]
+)
+def test_a_confidential_gzip_that_cannot_be_unpacked_is_told_as_one(table_spec, tmp_path, bad):
+    (tmp_path / "secret.csv.gz").write_bytes(bad)
+    spec = table_spec(FLOWS)
+    tables = [spec.tables[0].model_copy(update={"path": tmp_path / "secret.csv.gz"})]
+    if bad:
+        with pytest.raises(ConfigurationError, match=r"secret\.csv\.gz must be a readable file"):
+            refuse_confidential(spec.model_copy(update={"tables": tables}))
+    else:  # reading says what is wrong with it
+        refuse_confidential(spec.model_copy(update={"tables": tables}))
+
+
 def test_other_tables_are_not(table_spec, tmp_path):
     FLOWS.assign(n=5).to_csv(tmp_path / "secret.csv", index=False)
     refuse_confidential(table_spec(FLOWS))
