@@ -4,6 +4,7 @@ from functools import cache
 from importlib.resources import files
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
@@ -33,8 +34,8 @@ def write_statement(directory: Path, manifest: Manifest) -> Statement:
     return found
 
 
-def check_statement(directory: Path, manifest: Manifest) -> None:
-    """Raise unless the statement of a release says what its manifest and its plan say.
+def check_statement(directory: Path, manifest: Manifest, plan: pa.Table) -> None:
+    """Raise unless the statement of a release says what its manifest and its plan say, the table in ``plan.parquet``.
 
     The figures must be theirs in every version; the words, and the page, in the present one. A release made before
     there were statements has none.
@@ -48,7 +49,6 @@ def check_statement(directory: Path, manifest: Manifest) -> None:
     if not listed:
         return
     told = parse_statement(directory / RECORD) if RECORD in listed else None
-    plan = pq.read_table(directory / "plan.parquet")
     if told is None or len(listed) < 2 or told.facts != make_facts(manifest, plan):
         raise _other(manifest, RECORD)
     if told.wording != WORDING:
@@ -76,6 +76,7 @@ def _templates() -> Environment:
     found = Environment(
         loader=PackageLoader("synthmap.release"),
         autoescape=True,
+        auto_reload=False,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,

@@ -69,8 +69,9 @@ def verify(directory: Path) -> Verified:
     """
     manifest = verify_files(directory)
     try:
-        rows, workers, destinations = _check_table(directory, manifest)
-        check_statement(directory, manifest)
+        plan = pq.read_table(directory / "plan.parquet")
+        rows, workers, destinations = _check_table(directory, manifest, plan)
+        check_statement(directory, manifest, plan)
     except (pa.ArrowException, OSError, KeyError):
         raise ReleaseCorruptError(f"{directory.name}: a Parquet file cannot be read") from None
     return Verified(manifest.release, len(manifest.files), rows, workers, destinations)
@@ -106,7 +107,7 @@ def _check_files(directory: Path, manifest: Manifest) -> None:
             )
 
 
-def _check_table(directory: Path, manifest: Manifest) -> tuple[int, int, int]:
+def _check_table(directory: Path, manifest: Manifest, plan: pa.Table) -> tuple[int, int, int]:
     """Raise unless the table, the plan and the manifest agree; return rows, workers and destinations."""
     need = _need(manifest)
     zones = pq.read_table(directory / "zones.parquet", columns=["id"])["id"].cast(pa.string())
@@ -124,7 +125,6 @@ def _check_table(directory: Path, manifest: Manifest) -> tuple[int, int, int]:
     destination = totals["destination"].combine_chunks()
     rising = len(destination) < 2 or pc.all(pc.greater(destination[1:], destination[:-1])).as_py()
     need(rising, "parts must be in order of destinations")
-    plan = pq.read_table(directory / "plan.parquet")
     same = totals.equals(plan.select(totals.column_names))
     need(same, "each destination's synthetic workers must sum to its m(d)")
     workers = pc.sum(totals["synthetic_size"]).as_py() or 0
