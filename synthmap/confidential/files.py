@@ -13,7 +13,6 @@ import pyarrow as pa
 import pyarrow.csv as pacsv
 import pyarrow.parquet as papq
 
-from synthmap import gzipped
 from synthmap.errors import ConfidentialDataError, ConfigurationError
 from synthmap.geography.zones import Zones
 from synthmap.spec import TableSpec
@@ -23,7 +22,7 @@ PARSED_BYTES = 1 << 20  # of CSV at a time: unpacking goes on beside parsing, wh
 BLOCK_ROWS = 1 << 19
 HEADER_BYTES = 1 << 20
 
-_FAULTS = (pa.ArrowException, *gzipped.FAULTS, ValueError, KeyError, TypeError)
+_FAULTS = (pa.ArrowException, OSError, ValueError, KeyError, TypeError)
 _SEPARATORS = {",": "a comma", ";": "a semicolon", "\t": "a tab", "|": "a vertical bar"}
 
 
@@ -144,7 +143,8 @@ def _larger(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 def _stream(table: TableSpec) -> Any:
     """Return the file's bytes as a stream, unpacked if they are gzip."""
-    return gzipped.unpacked(table.path) if _is_gzip(table) else pa.OSFile(str(table.path))
+    file = pa.OSFile(str(table.path))
+    return pa.CompressedInputStream(file, "gzip") if _is_gzip(table) else file
 
 
 def _is_gzip(table: TableSpec) -> bool:
@@ -254,7 +254,7 @@ def _translated(table: TableSpec, fault: BaseException) -> ConfidentialDataError
             f"{table.path.name}: every row must have as many columns as the header; at least one "
             f"has more or fewer: check separators and quotes"
         )
-    if isinstance(fault, gzipped.FAULTS):
+    if isinstance(fault, OSError):
         kind = "valid gzip; it is corrupt or truncated" if _is_gzip(table) else "readable to its end"
         return ConfidentialDataError(f"{table.path.name}: the file must be {kind}: copy it again")
     return _malformed(table)

@@ -4,7 +4,8 @@ The libraries of GIS are imported where a file needs them: they take as long to 
 """
 
 import csv
-import io
+import gzip
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,7 +17,6 @@ import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from synthmap import gzipped
 from synthmap.errors import GeographyError
 
 
@@ -43,7 +43,7 @@ def is_parquet(path: Path) -> bool:
     return path.suffix.lower() in (".parquet", ".geoparquet")
 
 
-_FAULTS = (*gzipped.FAULTS, ValueError, csv.Error, pa.ArrowException)
+_FAULTS = (OSError, EOFError, ValueError, zlib.error, csv.Error, pa.ArrowException)
 
 
 def _faults_of_gis() -> tuple[type[Exception], ...]:
@@ -92,8 +92,8 @@ def column_names(path: Path, layer: str | None) -> list[str]:
 
 def _csv_header(path: Path) -> list[str]:
     """Return the first line of a CSV file, split; a byte order mark is no part of it."""
-    file = gzipped.unpacked(path) if _is_gzip(path) else path.open("rb")
-    with io.TextIOWrapper(file, encoding="utf-8-sig", newline="") as lines:
+    opened = gzip.open if _is_gzip(path) else open
+    with opened(path, "rt", encoding="utf-8-sig", newline="") as lines:
         names = next(csv.reader(lines), [])
     if not names:
         raise GeographyError(f"{path} must start with a line of column names; it is empty")
@@ -124,7 +124,7 @@ def read_content(
 
 def _csv(path: Path, columns: list[str]) -> pa.Table:
     """Return columns of a CSV file as text, nothing interpreted."""
-    with gzipped.unpacked(path) if _is_gzip(path) else pa.OSFile(str(path)) as stream:
+    with pa.input_stream(path, compression="gzip" if _is_gzip(path) else None) as stream:
         return pacsv.read_csv(
             stream,
             parse_options=pacsv.ParseOptions(newlines_in_values=True),

@@ -1,6 +1,9 @@
 import gzip
+import subprocess
+import sys
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as papq
 import pytest
@@ -289,3 +292,23 @@ def test_origins_that_only_lack_zeros_are_not_elsewhere(zones: Zones, write: Wri
     path = write("d,o,n\n01,1,987654\n02,far,3\n")
     refusal(long(path), zones, "leading zeros", "'1'", kind=UnknownZoneError, outside="elsewhere")
     assert rows(long(write("d,o,n\n02,far,3\n", "far.csv")), zones, outside="elsewhere") == [("02", "elsewhere", 3)]
+
+
+def test_a_process_ends_after_a_fault_early_in_a_large_gzip(tmp_path):
+    """Arrow still reads on in its own threads; if those called Python, the process would hang or abort."""
+    rows = np.random.default_rng(1).integers(0, 10**9, (300_000, 2))
+    text = b"w,h\n1,2,3\n" + "".join(f"{a},{b}\n" for a, b in rows.tolist()).encode()
+    (tmp_path / "t.csv.gz").write_bytes(gzip.compress(text * 8, 1))
+    code = f"""
+from pathlib import Path
+from synthmap.confidential.files import read_blocks
+from synthmap.errors import ConfidentialDataError
+from synthmap.spec import TableSpec
+table = TableSpec(path=Path({str(tmp_path / "t.csv.gz")!r}), vintage="v", format="long", destination="w", origin="h")
+try:
+    next(read_blocks(table, ["w", "h"]))
+except ConfidentialDataError:
+    raise SystemExit(2) from None
+"""
+    for _ in range(6):
+        assert subprocess.run([sys.executable, "-c", code], timeout=60, check=False).returncode == 2

@@ -20,7 +20,7 @@ HORSESHOE = Polygon([(0, 0), (9, 0), (9, 9), (8, 9), (8, 1), (1, 1), (1, 9), (0,
 def table(folder, text=ROWS, name="zones.csv", **spec):
     path = folder / name
     raw = text if isinstance(text, bytes) else text.encode()
-    path.write_bytes(gzip.compress(raw) if name.endswith(".gz") else raw)
+    path.write_bytes(gzip.compress(raw) if name.lower().endswith(".gz") else raw)
     return read_zones(ZonesSpec(path=path, **{**COLUMNS, **spec}))
 
 
@@ -87,7 +87,7 @@ def test_both_block_vintages_in_one_file(tmp_path):
         table(tmp_path, "tabblk2010,tabblk2020\na,b\n", id=None)
 
 
-@pytest.mark.parametrize("name", ["zones.csv", "zones.csv.gz", "ZONES.CSV"])
+@pytest.mark.parametrize("name", ["zones.csv", "zones.csv.gz", "ZONES.CSV", "ZONES.CSV.GZ"])
 @pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
 def test_a_csv_table(tmp_path, name, mark):
     zones = table(tmp_path, mark + ROWS.encode(), name, levels=["county"], weight="people")
