@@ -21,6 +21,7 @@ from synthmap.errors import (
 from synthmap.spec import Spec
 
 FLOWS = pd.DataFrame({"o": ["a", "b", "d", "b"], "d": ["c", "c", "a", "c"], "n": [3, 1, 2, 4]})
+PACKED = gzip.compress(b"d,o,n\n")
 
 
 @pytest.fixture
@@ -142,7 +143,7 @@ def test_a_confidential_table_is_refused_as_prior(table_spec, tmp_path, how):
 
 
 @pytest.mark.parametrize(
-    "bad", [b"", b"no gzip", gzip.compress(b"d,o,n\n")[:-4], gzip.compress(b"")[:10] + b"\xff" * 99]
+    "bad", [b"", b"no gzip", PACKED[:-4], PACKED[:10] + b"\xff" * 99], ids=["empty", "plain", "cut", "corrupt"]
 )
 def test_a_confidential_gzip_that_cannot_be_unpacked_is_told_as_one(table_spec, tmp_path, bad):
     (tmp_path / "secret.csv.gz").write_bytes(bad)
