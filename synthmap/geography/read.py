@@ -160,11 +160,13 @@ def _without_nines(parents: Sequence[pa.StringArray]) -> list[pa.StringArray]:
     """Return the parents with codes of nines only replaced by one of each coarser parent's own."""
     replaced: list[pa.StringArray] = []
     for names in parents:
-        none = pc.match_substring_regex(names, "^9+$")
-        own: pa.StringArray | str = "none"
-        if replaced:
-            own = pc.binary_join_element_wise(replaced[-1], "none", ":")
-        replaced.append(pc.if_else(none, own, names))
+        distinct = pc.unique(names)
+        nines = distinct.filter(pc.match_substring_regex(distinct, "^9+$"))
+        if len(nines) == 0:
+            replaced.append(names)
+            continue
+        own = pc.binary_join_element_wise(replaced[-1], "none", ":") if replaced else "none"
+        replaced.append(pc.if_else(pc.is_in(names, value_set=nines), own, names))
     return replaced
 
 
