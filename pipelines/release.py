@@ -216,8 +216,8 @@ def _prepared(
 ) -> Iterator[_Prepared]:
     """Read and plan.
 
-    To publish, lengths are measured if the spec wants that, after `before_drawing`; and the zones are written while the
-    driver or one worker alone is busy.
+    To publish, lengths are measured if the spec wants that, after `before_drawing`; and the zones are written while a
+    large table keeps one worker busy.
     """
     for table in spec.tables:
         if table.vintage != spec.zones.vintage:
@@ -243,9 +243,9 @@ def _prepared(
         progress("zones", 1, 1)
         before_reading()
         refuse_confidential(near)
-        tables = _read(client, spec, directory, progress)
         publishing = before_drawing is not None
         beside = [client.submit(publish_zones, spec, directory / _REGION, directory, pure=False)] if publishing else []
+        tables = _read(client, spec, directory, progress, beside)
         headcount = np.sum([load(fetch(blocks / HEADCOUNT, directory)) for _, blocks in tables], axis=0)
         workers = int(headcount.sum())
         if workers == 0:
@@ -269,11 +269,9 @@ def _prepared(
         fitted, choice = choose(as_fitted(spec, lengths, directory), region, *there, known)
         spec = spec.model_copy(update={"plan": fitted.plan})
         tasks = [client.submit(plan_partition, spec, part, lengths, *public, pure=False) for part in collected]
-        done = _gather([*beside, *tasks], "plan", progress)
-        found = [task.result() for task in collected]
-        yield _Prepared(
-            client, directory, region, spec, choice, lengths, found, done[len(beside) :], done[: len(beside)]
-        )
+        plans = _gather(tasks, "plan", progress)
+        written, found = ([task.result() for task in some] for some in (beside, collected))
+        yield _Prepared(client, directory, region, spec, choice, lengths, found, plans, written)
 
 
 @contextmanager
@@ -287,20 +285,23 @@ def _client(scheduler: str | Cluster, directory: Path) -> Iterator[Client]:
                 client.run(forget, directory, on_error="ignore")
 
 
-def _read(client: Client, spec: Spec, directory: Path, progress: Progress) -> list[tuple[Stretch, Path]]:
-    """Return where the blocks of each stretch of all tables lie, several of them worked on side by side.
+def _read(
+    client: Client, spec: Spec, directory: Path, progress: Progress, beside: Sequence[Future]
+) -> list[tuple[Stretch, Path]]:
+    """Return where the blocks of each stretch of all tables lie, several of them and `beside` worked on side by side.
 
     Where a stretch has a fault, files are read whole, so that what is told does not depend on how they were cut.
     """
 
-    def run(of: int) -> list[tuple[Stretch, Path]]:
+    def run(of: int, beside: Sequence[Future] = ()) -> list[tuple[Stretch, Path]]:
         pieces = [of if is_called_parquet(table) else 1 for table in spec.tables]  # CSV is read from its beginning
         cut = [Stretch(table, part, number) for table, number in enumerate(pieces) for part in range(number)]
         tasks = [client.submit(tabulate, spec, stretch, directory / _REGION, directory, pure=False) for stretch in cut]
-        return list(zip(cut, _gather(tasks, "read", progress, to_the_end=True), strict=True))
+        found = _gather([*beside, *tasks], "read", progress, to_the_end=True)
+        return list(zip(cut, found[len(beside) :], strict=True))
 
     try:
-        return run(_STRETCHES * max(1, sum(client.nthreads().values())))
+        return run(_STRETCHES * max(1, sum(client.nthreads().values())), beside)
     except (ConfidentialDataError, UnknownZoneError):
         return run(1)
 
