@@ -130,12 +130,10 @@ def test_a_plan_is_made_from_the_same_for_both(neighbours, monkeypatch, change, 
     """What a plan takes long over can tell nothing where it is given nothing else."""
     given = []
 
-    def spy(region, destination, headcount, settings, known):
+    def spy(region, destination, headcount, *others):
         zones = region.zones.ids.to_pylist()
-        given[-1].append(
-            (destination.tolist(), headcount.tolist(), zones, region.tree.cumulative.tolist(), settings, known)
-        )
-        return made(region, destination, headcount, settings, known)
+        given[-1].append((destination.tolist(), headcount.tolist(), zones, region.tree.cumulative.tolist(), *others))
+        return made(region, destination, headcount, *others)
 
     made = pipelines.planning.plan_destinations
     monkeypatch.setattr(pipelines.planning, "plan_destinations", spy)
