@@ -6,7 +6,7 @@ everywhere else. Here the heaviest range that can still be split is split, again
 neighbour's.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,8 +14,10 @@ from numpy.typing import NDArray
 from synthmap.compiled import compiled
 from synthmap.geography.distance import great_circle_km
 from synthmap.geography.hierarchy import ZoneTree
-from synthmap.geography.prior import Prior, moment_below
+from synthmap.geography.prior import Prior, moment_below, piece_at
 
+Whole = int | np.integer[Any]
+_FEW = 500  # splits that are faster compared each with each than sorted
 OWN_CELL = 0.5  # everywhere else is a cell of its own from this share of an average cell's mass on
 
 
@@ -45,17 +47,17 @@ def _fill(splits: Splits, tree: ZoneTree, prior: Prior, point: NDArray[np.float6
     Unless `measured`, what they add to distances is left out.
     """
     found = 0
-    # a node to visit, its mass and that below it, its first and its last piece; or −1 and a split whose left is done
-    node = np.empty((256, 5), np.int64)
+    cumulative, by_decay = tree.cumulative, prior.by_decay
+    # of a node to visit: its number; that of its first piece by decay while it lies above these, else −1; its mass and
+    # that below it; its first and its last piece. Or −1 and a split whose left is done
+    node = np.empty((256, 6), np.int64)
     value = np.zeros((256, 2))  # a node's mean distance; or what a split adds
-    cumulative = tree.cumulative
-    pieces = prior.decay.size
-    node[0, 0], node[0, 1], node[0, 2], node[0, 3], node[0, 4] = 0, prior.mass[pieces], 0, 0, pieces - 1
+    _put(node[0], 0, 0, prior.mass[prior.decay.size], 0, 0, prior.decay.size - 1)
     value[0, 0] = prior.mean_km
     depth = 1
     while depth:
         depth -= 1
-        here, mass, below, low, high = node[depth]
+        here, leaf, mass, below, low, high = node[depth]
         if here < 0:
             if found == splits.mass.size:
                 return -1
@@ -63,53 +65,55 @@ def _fill(splits: Splits, tree: ZoneTree, prior: Prior, point: NDArray[np.float6
             splits.means[found], splits.squares[found] = value[depth]
             found += 1
             continue
-        right = tree.nodes[here]["right"]
-        if mass <= limit or right < 0:
+        if mass <= limit:
             continue
-        middle, weight = tree.nodes[here + 1]["stop"], tree.nodes[here + 1]["weight_below_stop"]
-        piece, after = low, high  # the last piece that starts at or before the middle
-        while piece < after:
-            half = (piece + after + 1) // 2
-            if prior.start[half] <= middle:
-                piece = half
-            else:
-                after = half - 1
-        at = prior.mass[piece] + prior.decay[piece] * (weight - cumulative[prior.start[piece]])
-        last = piece - 1 if prior.start[piece] == middle else piece
+        if leaf >= 0 and by_decay.right[here] < 0:
+            here, leaf = by_decay.node[leaf], -1  # on in the tree
+        if leaf >= 0:
+            right = np.int64(by_decay.right[here])
+            right_leaf = leaf + (right - here) // 2  # of m pieces, the left child is 2m − 1 nodes
+            piece = prior.first[right_leaf]
+            middle, at, last = np.int64(prior.start[piece]), prior.mass[piece], piece - 1
+        else:
+            right, right_leaf = tree.nodes[here]["right"], leaf
+            if right < 0:
+                continue
+            middle, weight = np.int64(tree.nodes[here + 1]["stop"]), tree.nodes[here + 1]["weight_below_stop"]
+            piece = piece_at(prior.start, int(middle), high, low)
+            at = prior.mass[piece] + prior.decay[piece] * (weight - cumulative[prior.start[piece]])
+            last = piece - 1 if prior.start[piece] == middle else piece
         left = at - below
         if left == 0 or left == mass:  # nobody lives in one of the two: it stays with its neighbour
             if left == 0:
-                node[depth, 0], node[depth, 3] = right, piece
+                node[depth, 0], node[depth, 1], node[depth, 4] = right, right_leaf, piece
             else:
-                node[depth, 0], node[depth, 4] = here + 1, last
+                node[depth, 0], node[depth, 1], node[depth, 5] = here + 1, leaf, last
             depth += 1
             continue
         if measured:
             mean = value[depth, 0]
             moment = moment_below(prior, at, piece)
-            if low == last:
+            if leaf < 0 and low == last:
                 left_mean = great_circle_km(point, tree.nodes[here + 1]["centre"])
             else:
                 left_mean = (moment - moment_below(prior, below, low)) / left
-            if piece == high:
+            if leaf < 0 and piece == high:
                 right_mean = great_circle_km(point, tree.nodes[right]["centre"])
             else:
                 right_mean = (moment_below(prior, below + mass, high) - moment) / (mass - left)
             value[depth + 1, 0] = left_mean + right_mean - mean
             value[depth + 1, 1] = left * left_mean**2 + (mass - left) * right_mean**2 - mass * mean**2
             value[depth, 0], value[depth + 2, 0] = right_mean, left_mean
-        node[depth, 0], node[depth, 1], node[depth, 2], node[depth, 3] = right, mass - left, at, piece
-        node[depth + 1, 0], node[depth + 1, 1], node[depth + 1, 2] = -1, mass, middle
-        depth += 2
-        node[depth, 0], node[depth, 1], node[depth, 2], node[depth, 3], node[depth, 4] = (
-            here + 1,
-            left,
-            below,
-            low,
-            last,
-        )
-        depth += 1
+        _put(node[depth], right, right_leaf, mass - left, at, piece, high)
+        _put(node[depth + 1], -1, -1, mass, middle, 0, 0)
+        _put(node[depth + 2], here + 1, leaf, left, below, low, last)
+        depth += 3
     return found
+
+
+@compiled
+def _put(row: NDArray[np.int64], here: Whole, leaf: Whole, mass: Whole, below: Whole, low: Whole, high: Whole) -> None:
+    row[0], row[1], row[2], row[3], row[4], row[5] = here, leaf, mass, below, low, high
 
 
 @compiled
@@ -137,25 +141,34 @@ def split_by_mass(tree: ZoneTree, prior: Prior, most: int) -> NDArray[np.int64]:
     The heaviest cell is split, again and again (of equally heavy ones the first).
     """
     found = _enough_splits(tree, prior, np.empty(3), most, False)
-    wanted = most - 1
-    if found.mass.size <= wanted:
-        return found.boundary
-    if wanted <= 0:
-        return found.boundary[:0]
-    lightest = -np.partition(-found.mass, wanted - 1)[wanted - 1]
-    ties = wanted - (found.mass > lightest).sum()
+    wanted = max(0, min(most - 1, found.mass.size))
+    order = _heaviest_first(found.mass)
+    taken = np.zeros(found.mass.size, np.bool_)
+    for i in range(wanted):
+        taken[order[i]] = True
     out = np.empty(wanted, np.int64)
     size = 0
-    for i in range(found.mass.size):
-        if found.mass[i] < lightest:
-            continue
-        if found.mass[i] == lightest:
-            if ties == 0:
-                continue
-            ties -= 1
-        out[size] = found.boundary[i]
-        size += 1
+    for split in range(taken.size):
+        if taken[split]:
+            out[size] = found.boundary[split]
+            size += 1
     return out
+
+
+@compiled
+def _heaviest_first(mass: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the places of `mass` in descending order, of equal ones the first before the others."""
+    if mass.size > _FEW:
+        return np.argsort(-mass, kind="mergesort")
+    order = np.full(mass.size, -1)
+    for i in range(mass.size):
+        own, place = mass[i], 0
+        for j in range(mass.size):  # without branches: the processor does several turns at a time
+            place += 1 if mass[j] > own else 0
+        while order[place] >= 0:
+            place += 1
+        order[place] = i
+    return order
 
 
 @compiled
@@ -177,21 +190,15 @@ def survey_by_mass(
         How far the prior's mean distance moves if all cells weigh the same, km.
     """
     found = _enough_splits(tree, prior, point, wanted[-1], True)
-    ascending = np.sort(found.mass) if wanted.size > 1 else found.mass
-    lightest = np.full(wanted.size, np.iinfo(np.int64).max)  # the lightest split of each domain
-    for i in range(wanted.size):
-        splits = min(wanted[i] - 1, ascending.size)
-        if splits > 0:
-            place = ascending.size - splits
-            lightest[i] = ascending[place] if wanted.size > 1 else np.partition(ascending, place)[place]
+    order = _heaviest_first(found.mass)
     means, squares = np.zeros(wanted.size), np.zeros(wanted.size)
-    for split in range(found.mass.size):
-        i = wanted.size
-        while i > 0 and found.mass[split] >= lightest[i - 1]:
-            i -= 1
-        if i < wanted.size:
-            means[i] += found.means[split]
-            squares[i] += found.squares[split]
+    first = 0
+    for i in range(wanted.size):
+        last = max(first, min(wanted[i] - 1, found.mass.size))
+        for place in order[first:last]:
+            means[i] += found.means[place]
+            squares[i] += found.squares[place]
+        first = last
     total = float(prior.mass[prior.decay.size])
     means, squares = np.cumsum(means), np.cumsum(squares)
     inside = np.maximum(0.0, prior.variance_km2 - squares / total)

@@ -23,10 +23,10 @@ NODE = np.dtype(
         ("centre", np.float64, (3,)),  # unit vector to the weighted mean point
         ("radius", np.float64),  # no zone of the node is farther from its centre, in km
         ("spread", np.float64),  # weighted mean of the squared distance to the centre, km²
+        ("bulk", np.float64),  # spread × squared weight
         ("weight_below_stop", np.int64),  # of all zones of ranks below `stop`
-        ("right", np.int64),  # number of the right child; −1: a single zone
-        ("start", np.int32),
-        ("stop", np.int32),  # ranks start … stop − 1 belong to the node
+        ("right", np.int32),  # number of the right child; −1: a single zone
+        ("stop", np.int32),  # the node's last rank is stop − 1; its first is where the node before it ends
     ]
 )
 
@@ -140,7 +140,7 @@ def _build(
     while stack:
         low, high, parent = stack.pop()
         node = nodes[at]
-        node["start"], node["stop"], node["right"], node["weight_below_stop"] = low, high, -1, cumulative[high]
+        node["stop"], node["right"], node["weight_below_stop"] = high, -1, cumulative[high]
         if parent >= 0:
             nodes[parent]["right"] = at
         if high - low > 1:
@@ -161,17 +161,18 @@ def _build(
             stack.append((best, high, at))
             stack.append((low, best, -1))
         at += 1
-    mass = np.empty(nodes.size)
+    mass, own = np.empty(nodes.size), np.empty(nodes.size)  # weights, each with 1 added and without
     for at in range(nodes.size - 1, -1, -1):
         node = nodes[at]
         centre = node["centre"]
-        node["radius"], node["spread"] = 0.0, 0.0
+        node["radius"], node["spread"], node["bulk"] = 0.0, 0.0, 0.0
         if node["right"] < 0:
-            centre[:] = points[node["start"]]
-            mass[at] = weight[node["start"]] + 1.0
+            rank = node["stop"] - 1
+            centre[:] = points[rank]
+            mass[at], own[at] = weight[rank] + 1.0, weight[rank]
             continue
-        a, b = np.int64(at + 1), node["right"]
-        mass[at] = mass[a] + mass[b]
+        a, b = np.int64(at + 1), np.int64(node["right"])
+        mass[at], own[at] = mass[a] + mass[b], own[a] + own[b]
         mean = (mass[a] * nodes[a]["centre"] + mass[b] * nodes[b]["centre"]) / mass[at]
         length = np.sqrt((mean * mean).sum())
         if length > 1e-9:
@@ -183,3 +184,4 @@ def _build(
             arc = 2.0 * EARTH_KM * np.arcsin(min(1.0, 0.5 * chord))
             node["radius"] = max(node["radius"], nodes[child]["radius"] + arc)
             node["spread"] += mass[child] / mass[at] * (nodes[child]["spread"] + arc * arc)
+        node["bulk"] = node["spread"] * own[at] ** 2

@@ -1,8 +1,8 @@
 """The public prior over origins seen from a destination, in integers: weight × decay with distance, and a public table.
 
-The decay is constant over a *piece*, a tree node that is small against its distance (Barnes and Hut,
-Nature 324, 1986), so a destination's prior over millions of zones is a few hundred pieces, and the mass of
-any range of ranks is two binary searches. An origin with workers in the public table is a piece of its own.
+The decay is constant over a *piece*, a tree node that is small against its distance (Barnes and Hut, Nature 324, 1986)
+or has little mass, so a destination's prior over millions of zones is a few hundred pieces, and the mass of any range
+of ranks is two binary searches. An origin with workers in the public table is a piece of its own.
 """
 
 from typing import Any, NamedTuple
@@ -11,11 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synthmap.compiled import compiled
-from synthmap.geography.decay import DECAY_UNITS, decay_units, pieces_from, rough_mean_km
+from synthmap.geography.decay import DECAY_UNITS, Pieces, decay_units, pieces_from, rough_mean_km
 from synthmap.geography.distance import arcs_km, great_circle_km
 from synthmap.geography.hierarchy import ZoneTree
 
-OPENING = 0.6  # a node is one piece when its radius is at most this share of its distance
 _LARGEST_MASS = 2.0**61
 _WORTH = 0.5  # of a worker in the public table, which may be synthetic: a draw of a draw
 _ALIKE = 10.0  # workers of a destination whose decay is worth half of what it is at a large one
@@ -85,6 +84,10 @@ class Prior(NamedTuple):
         Sum of mass × distance in km below each start.
     mean_km, variance_km2 : float
         Of the distance to an origin drawn from the prior, everywhere else left out.
+    by_decay : Pieces
+        Those that decay alone makes; the rows of a table cut them into the pieces here.
+    first : ndarray of int64, shape (pieces by decay + 1,)
+        Number of the first piece in each of those, then of pieces.
     """
 
     start: NDArray[np.int32]
@@ -93,6 +96,8 @@ class Prior(NamedTuple):
     moment: NDArray[np.float64]
     mean_km: float
     variance_km2: float
+    by_decay: Pieces
+    first: NDArray[np.int64]
 
 
 NO_TABLE = PriorTable(np.empty(0, np.int64), np.empty(0, np.int32), np.empty(0, np.int64))
@@ -186,6 +191,8 @@ class _Seen(NamedTuple):
         In the public table, where the piece is one zone of it.
     km, square : ndarray of float64, shape (pieces,)
         Distance, and mean squared distance.
+    first : ndarray of int64
+        See `Prior`.
     """
 
     start: NDArray[np.int32]
@@ -194,25 +201,25 @@ class _Seen(NamedTuple):
     workers: NDArray[np.int64]
     km: NDArray[np.float64]
     square: NDArray[np.float64]
+    first: NDArray[np.int64]
 
 
 @compiled
-def _by_decay(tree: ZoneTree, point: NDArray[np.float64], scale_km: float, power: float, units: int) -> _Seen:
+def _by_decay(tree: ZoneTree, pieces: Pieces, scale_km: float, power: float, units: int) -> _Seen:
     """Return the pieces that decay alone makes; one of `units` mass a unit of weight would be at the destination."""
-    found, chords = pieces_from(tree, point, OPENING)
-    km = arcs_km(chords)
+    km = arcs_km(pieces.chord)
     decay = decay_units(km, scale_km, power, units)
-    size = found.size
+    size = km.size
     start, mass, square = np.empty(size + 2, np.int32), np.empty(size + 2, np.int64), np.empty(size)
     before = np.int64(0)  # a piece begins where the one before it ends; so does its weight
     start[0] = 0
     for i in range(size):
-        node = tree.nodes[found[i]]
+        node = tree.nodes[pieces.node[i]]
         weight = node["weight_below_stop"]
         start[i + 1], mass[i] = node["stop"], decay[i] * (weight - before)
         square[i] = km[i] ** 2 + _ALONG * node["spread"]
         before = weight
-    return _Seen(start, decay, mass, np.zeros(size, np.int64), km, square)
+    return _Seen(start, decay, mass, np.zeros(size, np.int64), km, square, np.arange(size + 1))
 
 
 @compiled
@@ -224,9 +231,11 @@ def _with_table(
     places = tree.level_centre[finest_level(tree)]
     most = seen.decay.size + 2 * rows
     start, decay, mass = np.empty(most + 2, np.int32), np.empty(most, np.int64), np.empty(most + 2, np.int64)
-    out = _Seen(start, decay, mass, np.zeros(most, np.int64), np.empty(most), np.empty(most))
+    first = np.empty(seen.first.size, np.int64)
+    out = _Seen(start, decay, mass, np.zeros(most, np.int64), np.empty(most), np.empty(most), first)
     pieces, row = 0, 0
     for i in range(seen.decay.size):
+        first[i] = pieces
         low, stop = seen.start[i], seen.start[i + 1]
         while low < stop:
             zone = origin[row] if row < rows else stop
@@ -241,7 +250,8 @@ def _with_table(
             out.km[pieces], out.square[pieces] = km, square
             pieces += 1
             low = high
-    return _Seen(out.start[: pieces + 2], out.decay[:pieces], out.mass[: pieces + 2], out.workers, out.km, out.square)
+    first[seen.decay.size] = pieces
+    return _Seen(start[: pieces + 2], decay[:pieces], mass[: pieces + 2], out.workers, out.km, out.square, first)
 
 
 @compiled
@@ -256,7 +266,8 @@ def prior_at_scale(
 ) -> Prior:
     """Return the same where the scale of its decay is known already: finding that is a tenth of a draw."""
     share = table_share(model, destination)
-    seen = _by_decay(tree, point, scale_km, model.power, _units(tree, model, share))
+    by_decay = pieces_from(tree, point, scale_km, model.power)
+    seen = _by_decay(tree, by_decay, scale_km, model.power, _units(tree, model, share))
     pieces, zones = seen.decay.size, tree.cumulative.size - 1
     total = seen.mass[:pieces].sum()
     away = np.int64(total * (model.elsewhere_share / (1.0 - model.elsewhere_share)))
@@ -284,7 +295,8 @@ def prior_at_scale(
     start[pieces], start[pieces + 1] = zones, zones + 1
     mass[pieces], mass[pieces + 1] = below, below + away
     mean = first / below
-    return Prior(start, seen.decay, mass, moment, mean, max(0.0, second / below - mean * mean))
+    variance = max(0.0, second / below - mean * mean)
+    return Prior(start, seen.decay, mass, moment, mean, variance, by_decay, seen.first)
 
 
 @compiled

@@ -14,7 +14,7 @@ from synthmap.geography.coarsening import (
 )
 from synthmap.geography.distance import great_circle_km
 from synthmap.geography.distance_cells import distance_units, split_by_distance, survey_by_distance
-from synthmap.geography.prior import NO_TABLE, PriorModel, elsewhere_share_of, mass_below, prior_from
+from synthmap.geography.prior import NO_TABLE, PriorModel, PriorTable, elsewhere_share_of, mass_below, prior_from
 from synthmap.kernels.destination import coarsen
 
 
@@ -76,6 +76,46 @@ def test_the_heaviest_cell_is_split_next(town, here):
         inhabited = np.add.reduceat(town.zones.weight > 0, bounds[:-1])
         heaviest = int(np.argmax(np.where(inhabited > 1, masses, -1)))
         assert bounds[heaviest] < new < bounds[heaviest + 1]
+
+
+def split_again_and_again(town, prior, most):
+    """Return the boundaries `split_by_mass` is to find, from the tree alone: the heaviest node is split next."""
+    nodes, below = town.tree.nodes, [mass_below(prior, town.tree.cumulative, r) for r in range(len(town.zones) + 1)]
+
+    def halved(at, low):
+        """Return the boundary and the two halves of the node, or of the part of it where somebody lives."""
+        while (right := nodes["right"][at]) >= 0:
+            middle, high = int(nodes["stop"][at + 1]), int(nodes["stop"][at])
+            if below[low] < below[middle] < below[high]:
+                return middle, (at + 1, low), (int(right), middle)
+            at, low = (int(right), middle) if below[middle] == below[low] else (at + 1, low)
+        return None
+
+    cells, boundaries = [(0, 0)], []
+    while len(boundaries) < most - 1:
+        able = [(at, low, found) for at, low in cells if (found := halved(at, low))]
+        if not able:
+            break
+        at, low, (middle, left, right) = max(able, key=lambda one: below[nodes["stop"][one[0]]] - below[one[1]])
+        place = cells.index((at, low))
+        cells[place : place + 1] = [left, right]
+        boundaries.append(middle)
+    return sorted(boundaries)
+
+
+@pytest.mark.parametrize("rows", [0, 1, 60])
+def test_cells_are_those_of_the_tree_whether_above_pieces_below_them_or_cut_by_a_table(town, rows):
+    rng = np.random.default_rng(rows)
+    for place in (3, 200, 399):
+        origin = np.sort(rng.choice(400, rows, replace=False)).astype(np.int32)
+        first = np.where(np.arange(401) > place, rows, 0)
+        table = PriorTable(first, origin, rng.integers(1, 50, rows)) if rows else NO_TABLE
+        known = PriorModel(4.0, 2.0, 0.1, 0.75, 20.0, table)
+        prior = prior_from(town.tree, known, town.points(np.array([place]))[0], place)
+        assert (prior.decay.size > prior.by_decay.node.size) == (rows > 0)
+        assert prior.first[-1] == prior.decay.size
+        for most in (1, 2, 7, 40, 150, 390, 500):
+            assert split_by_mass(town.tree, prior, most).tolist() == split_again_and_again(town, prior, most)
 
 
 def test_equally_heavy_cells_are_split_in_order():

@@ -9,16 +9,26 @@ from synthmap.geography.distance import great_circle_km
 from synthmap.geography.hierarchy import NODE, build_tree
 
 
+def firsts(nodes):
+    """Return the first rank of each node."""
+    first = np.zeros(nodes.size, int)
+    for at, node in enumerate(nodes):
+        if node["right"] >= 0:
+            first[at + 1], first[node["right"]] = first[at], nodes[at + 1]["stop"]
+    return first
+
+
 def test_children_halve_their_parent_s_range(town):
-    nodes = town.tree.nodes
-    assert (nodes["start"][0], nodes["stop"][0]) == (0, len(town.zones))
-    assert nodes["weight_below_stop"].tolist() == town.tree.cumulative[nodes["stop"]].tolist()
+    nodes, below = town.tree.nodes, town.tree.cumulative
+    first = firsts(nodes)
+    assert (first[0], nodes["stop"][0]) == (0, len(town.zones))
+    assert nodes["weight_below_stop"].tolist() == below[nodes["stop"]].tolist()
     for at, node in enumerate(nodes):
         if node["right"] < 0:
-            assert node["stop"] - node["start"] == 1
+            assert node["stop"] - first[at] == 1
             continue
         left, right = nodes[at + 1], nodes[node["right"]]
-        assert left["start"] == node["start"] < left["stop"] == right["start"] < right["stop"] == node["stop"]
+        assert first[at] < left["stop"] < right["stop"] == node["stop"]
 
 
 def test_a_node_is_one_line_of_the_cache(town):
@@ -32,19 +42,20 @@ def test_every_parent_is_a_range_and_nodes_split_at_the_coarsest_level_first(tow
         names = level.to_pylist()
         assert len(starts) - 1 == len(set(names))
         assert all(len(set(names[a:b])) == 1 for a, b in pairwise(starts))
-    counties = set(tree.level_start[0].tolist())
+    counties, first = set(tree.level_start[0].tolist()), firsts(tree.nodes)
     for at in np.flatnonzero(tree.nodes["right"] >= 0):
-        inside = counties & set(range(tree.nodes["start"][at] + 1, tree.nodes["stop"][at]))
+        inside = counties & set(range(first[at] + 1, tree.nodes["stop"][at]))
         assert not inside or tree.nodes["stop"][at + 1] in counties
 
 
 def test_no_zone_is_farther_than_the_radius_and_spread_is_its_mean_square(town):
-    zones = town.zones
+    zones, below = town.zones, town.tree.cumulative
     points = town.points(np.arange(len(zones)))
-    for node in town.tree.nodes[::7]:
-        inside = slice(node["start"], node["stop"])
+    for node, first in list(zip(town.tree.nodes, firsts(town.tree.nodes), strict=True))[::7]:
+        inside = slice(first, node["stop"])
         km = np.array([great_circle_km(node["centre"], p) for p in points[inside]])
         assert km.max() <= node["radius"] + 1e-6
+        assert node["bulk"] == pytest.approx(node["spread"] * float(below[node["stop"]] - below[first]) ** 2)
         if km.max() < 200:
             assert np.average(km**2, weights=zones.weight[inside] + 1) == pytest.approx(
                 node["spread"], rel=1e-3, abs=1e-6
@@ -71,4 +82,4 @@ def test_total_weight_out_of_range_is_refused(town, weight):
 
 def test_a_single_zone_is_a_tree(make_town):
     tree = make_town(zones=2, counties=1, tracts=1).tree
-    assert tree.nodes["start"].tolist() == [0, 0, 1]
+    assert tree.nodes["stop"].tolist() == [2, 1, 2]

@@ -1,10 +1,12 @@
 from dataclasses import replace
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
+from synthmap.geography.canonical import canonical
 from synthmap.geography.decay import inverse_powers
-from synthmap.geography.distance import great_circle_km
+from synthmap.geography.distance import arcs_km, great_circle_km
 from synthmap.geography.prior import (
     NO_TABLE,
     PriorModel,
@@ -14,6 +16,7 @@ from synthmap.geography.prior import (
     prior_from,
     rank_at,
 )
+from synthmap.geography.region import make_region
 
 MODEL = PriorModel(4.0, 2.0, 0.1, 0.0, 5.0, NO_TABLE)
 
@@ -53,6 +56,52 @@ def test_a_piece_s_decay_is_near_each_zone_s_own(town, seen):
     piece = np.searchsorted(seen.start, np.arange(len(town.zones)), side="right") - 1
     ratio = seen.decay[piece] / (2**20 * (1 + km / 4.0) ** -2.0)
     assert 0.4 < ratio.min() < ratio.max() < 2.0
+
+
+def grid(side):
+    """Return a square of 60 km, cut into side × side equal zones that stand in Morton order."""
+    bits = side.bit_length() - 1
+    rank = np.arange(side * side)
+    x, y = (sum(((rank >> (2 * bit + axis)) & 1) << bit for bit in range(bits)) for axis in (0, 1))
+    degrees = 60 / 111.195 / side
+    return make_region(
+        canonical(
+            ids=pa.array([f"{i:06}" for i in rank]),
+            longitude=(x + 0.5) * degrees,
+            latitude=(y + 0.5) * degrees,
+            weight=np.ones(rank.size, np.int64),
+            levels=(),
+            parents=(),
+            vintage="v",
+        )
+    )
+
+
+@pytest.mark.parametrize("power", [0.0, 1.0, 2.5, 4.0])
+@pytest.mark.parametrize("scale", [3.0, 10.0])
+def test_pieces_misplace_a_small_share_of_the_mass(make_town, power, scale):
+    """Against the decay at each zone's own distance; in a town whose zones are in no order, too."""
+    model = PriorModel(scale, power, 0.0, 0.0, 5.0, NO_TABLE)
+    for town, most in ((make_town(zones=4_000), 600), (grid(64), 300)):
+        zones = len(town.zones)
+        points = town.points(np.arange(zones))
+        for place in range(5, zones, zones // 7):
+            prior = prior_of(town, place, model)
+            km = arcs_km(((points - points[place]) ** 2).sum(axis=1))
+            exact = town.zones.weight * (1 + km / scale) ** -power
+            found = np.repeat(prior.decay, np.diff(prior.start[:-1])) * town.zones.weight
+            assert np.abs(found / found.sum() - exact / exact.sum()).sum() / 2 < 0.065
+            assert prior.mean_km == pytest.approx(np.average(km, weights=exact), rel=0.025)
+            assert prior.decay.size < most or power > 2.5
+
+
+def test_zones_cut_finer_make_hardly_more_pieces():
+    model = PriorModel(6.0, 2.5, 0.0, 0.0, 5.0, NO_TABLE)
+    coarse, fine = (
+        np.mean([prior_of(region, place, model).decay.size for place in range(0, side**2, side**2 // 50)])
+        for side, region in ((64, grid(64)), (256, grid(256)))
+    )
+    assert fine < 1.15 * coarse
 
 
 def test_rank_at_inverts_mass_below(town, seen):
