@@ -11,7 +11,7 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from fractions import Fraction
 from functools import cache
 from itertools import pairwise
-from types import FunctionType
+from types import CodeType, FunctionType
 from typing import Any, TypeVar
 
 import numpy as np
@@ -168,11 +168,12 @@ def rebuilt(function: Callable[..., Any], **instead: Any) -> Callable[..., Any]:
         changed, and the choices would pass it by.
     """
     source = _python(function)
-    if unknown := instead.keys() - set(source.__code__.co_names):
+    named = _names(source.__code__)
+    if unknown := instead.keys() - named:
         raise NameError(f"{source.__name__} must call {', '.join(sorted(unknown))}")
     names = {**source.__globals__, **instead}
     replaced = {(name, id(source.__globals__.get(name))) for name in instead}
-    for called in source.__code__.co_names:
+    for called in sorted(named):
         if called not in instead and (passed := _named(source.__globals__.get(called)) & replaced):
             also = ", ".join(sorted(name for name, _ in passed))
             raise NameError(f"{source.__name__} calls {called}, which names {also} too: rebuild it")
@@ -182,6 +183,11 @@ def rebuilt(function: Callable[..., Any], **instead: Any) -> Callable[..., Any]:
 def _python(function: Any) -> Any:
     """Return the Python that `function` was compiled from, or itself."""
     return getattr(function, "py_func", function)
+
+
+def _names(code: CodeType) -> set[str]:
+    """Return what some code names, comprehensions in it too."""
+    return set(code.co_names).union(*(_names(inner) for inner in code.co_consts if isinstance(inner, CodeType)))
 
 
 @cache
@@ -194,7 +200,7 @@ def _named(function: object) -> frozenset[tuple[str, int]]:
         if not isinstance(source, FunctionType) or not source.__module__.startswith("synthmap.") or source in seen:
             continue
         seen.append(source)
-        known = [(name, source.__globals__.get(name)) for name in source.__code__.co_names]
+        known = [(name, source.__globals__.get(name)) for name in _names(source.__code__)]
         found |= {(name, id(one)) for name, one in known}
         waiting += [_python(one) for _, one in known]
     return frozenset(found)

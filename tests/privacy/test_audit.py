@@ -15,6 +15,7 @@ from synthmap.audit.mechanism import AS_IT_IS
 from synthmap.audit.pairs import excess, failure, ratio_at
 from synthmap.kernels import urn
 from synthmap.mechanism import lengths
+from synthmap.mechanism.lengths import PARTS, _noise_km
 from synthmap.privacy.rule import Rule
 
 WORLDS = chosen.exact_worlds()
@@ -142,9 +143,19 @@ def test_a_call_that_is_not_there_cannot_be_replaced():
 
 def test_a_call_that_others_make_too_is_replaced_there_as_well():
     """Else the choices pass by what a helper does, and what is held against the promise is another mechanism."""
-    with pytest.raises(NameError, match="noisy_sums calls _sums, which names PARTS too"):
-        rebuilt(lengths.noisy_sums, PARTS=4)
-    rebuilt(lengths.noisy_sums, PARTS=4, _sums=rebuilt(lengths._sums, PARTS=4))
+    with pytest.raises(NameError, match="fit_decay calls _noise_km, which names PARTS too"):
+        rebuilt(lengths.fit_decay, PARTS=4)
+    rebuilt(lengths.fit_decay, PARTS=4, _noise_km=rebuilt(lengths._noise_km, PARTS=4))
+
+
+def of_each(units):
+    return [_noise_km(one, PARTS) for one in units]
+
+
+def test_what_a_comprehension_calls_is_seen_too():
+    with pytest.raises(NameError, match="of_each calls _noise_km, which names PARTS too"):
+        rebuilt(of_each, PARTS=4)
+    assert rebuilt(of_each, PARTS=4, _noise_km=max)([1, 9]) == [4, 9]
 
 
 ONE = {"a": Fraction(1, 2), "b": Fraction(1, 3), "c": Fraction(1, 6)}
