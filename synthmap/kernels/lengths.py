@@ -1,4 +1,4 @@
-"""Commute lengths as whole numbers, added up by destination, and the noise of their sums."""
+"""Commute lengths as whole numbers, added up by destination."""
 
 import math
 
@@ -7,10 +7,8 @@ from numpy.typing import NDArray
 
 from synthmap.compiled import compiled
 from synthmap.geography.distance import great_circle_km
-from synthmap.kernels.noise import two_sided
 
 PARTS = 1000  # a length is a whole number of parts of the cap, which is the sensitivity of every sum
-_FARTHEST = 2**62
 
 
 @compiled
@@ -55,20 +53,3 @@ def lengths_of(
             share = min(1.0, great_circle_km(places[origin[row]], here) / cap_km)
             out[0, d] += workers[row].sum() * np.int64(math.floor(share * PARTS + 0.5))
     return out
-
-
-@compiled
-def noise_of_sums(
-    units: int,
-    starts: NDArray[np.int64],
-    words: NDArray[np.uint64],
-    noise: NDArray[np.int64],
-    status: NDArray[np.int8],
-) -> None:
-    """Fill `noise` with two-sided geometric noise of `units` in 1/2^32, one a sum of status 1; see `draw_all`."""
-    for i in range(noise.size):
-        if status[i] == 1:
-            reader = np.zeros(1, np.int64)
-            drawn = two_sided(words[starts[i] : starts[i + 1]], reader, units, _FARTHEST)
-            if reader[0] >= 0:
-                noise[i], status[i] = drawn, 0

@@ -6,7 +6,6 @@ mean that was measured. A worker is of one destination, so of one class: all cla
 """
 
 from dataclasses import dataclass
-from functools import partial
 from math import exp, inf, log, sqrt
 from typing import NamedTuple
 
@@ -18,8 +17,9 @@ from synthmap.geography.decay import rough_mean_km
 from synthmap.geography.hierarchy import ZoneTree
 from synthmap.geography.prior import NO_TABLE, PriorModel, PriorTable, class_at, finest_level, prior_from
 from synthmap.geography.region import Region
-from synthmap.kernels.lengths import PARTS, lengths_of, noise_of_sums
-from synthmap.kernels.stream import Stream, draw_all
+from synthmap.kernels.geometric import noise_of_sum
+from synthmap.kernels.lengths import PARTS, lengths_of
+from synthmap.kernels.stream import Stream
 from synthmap.mechanism.table import Counts
 from synthmap.privacy.lengths import least_lengths_units
 from synthmap.spec import Spec, usual_strength
@@ -221,12 +221,8 @@ def noisy_sums(classes: LengthClasses, sums: LengthSums, stream: Stream) -> NDAr
         `secure_stream()` for a release.
     """
     exact = _sums(classes, sums)
-    noise = np.empty(exact.size, np.int64)
-    numbers = np.array([_STREAM - one for one in range(exact.size)], np.uint64)
-    budget = np.full(exact.size, 2 * PARTS)
-
-    draw_all(stream, numbers, budget, partial(noise_of_sums, classes.units), noise)
-    return exact + noise
+    noise = [noise_of_sum(classes.units, stream, _STREAM - one) for one in range(exact.size)]
+    return exact + np.array(noise, np.int64)
 
 
 def _sums(classes: LengthClasses, sums: LengthSums) -> NDArray[np.int64]:

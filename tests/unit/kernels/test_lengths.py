@@ -1,19 +1,13 @@
-"""Lengths of workers against plain Python, and the noise of sums against its exact law."""
+"""Lengths of workers against plain Python."""
 
 import math
-from functools import partial
 
 import numpy as np
 import pytest
-from scipy import stats
 
 from synthmap.geography.prior import finest_level
 from synthmap.geography.sphere import EARTH_KM
-from synthmap.kernels.lengths import PARTS, lengths_of, noise_of_sums
-from synthmap.kernels.noise import NOISE_UNITS
-from synthmap.kernels.stream import draw_all, seeded_stream
-
-FALSE_ALARM = 1e-9
+from synthmap.kernels.lengths import PARTS, lengths_of
 
 
 def km_between(a, b):
@@ -95,54 +89,3 @@ def test_a_worker_counts_from_none_to_all_of_the_cap(town):
 def test_lengths_are_rounded_to_the_nearest_part(town, parts, wanted):
     at = [(town.zones.longitude[zone], town.zones.latitude[zone]) for zone in (7, 50)]
     assert one_worker(town, 7, 50, km_between(*at) * PARTS / parts) == wanted
-
-
-def noise(units, number, stream, budget=64):
-    """Draw `number` noises as a release does."""
-    out = np.empty(number, np.int64)
-    numbers = np.arange(number, dtype=np.uint64)
-    draw_all(stream, numbers, np.full(number, budget), partial(noise_of_sums, units), out)
-    return out
-
-
-def agrees(found, q):
-    """Whether draws agree with two-sided geometric noise of ratio q; outcomes are joined until 20 are expected."""
-    most = int(np.abs(found).max()) + 1
-    z = np.arange(-most, most + 1)
-    expected = (1 - q) / (1 + q) * q ** np.abs(z) * found.size
-    groups = np.minimum(np.cumsum(expected) // 20, expected.sum() // 20 - 1).astype(int)
-    seen, wanted = np.bincount(groups, np.bincount(found + most, minlength=z.size)), np.bincount(groups, expected)
-    kept = wanted > 0
-    return stats.chisquare(seen[kept], wanted[kept] * seen.sum() / wanted.sum()).pvalue > FALSE_ALARM
-
-
-@pytest.mark.parametrize("units", [2**26, 2**30, 2**31 - 2**27])
-def test_the_noise_of_a_sum_has_the_law_that_is_charged(units):
-    drawn = noise(units, 40_000, seeded_stream(units))
-    q = units / (NOISE_UNITS - units)
-    assert agrees(drawn, q)
-    assert not agrees(drawn, q**1.5)  # what would cost half as much again
-
-
-def test_sums_have_noise_of_their_own():
-    drawn = noise(2**31 - 2**27, 20_000, seeded_stream(2)).reshape(-1, 2)
-    assert abs(np.corrcoef(drawn.T)[0, 1]) < 0.06
-    assert len(np.unique(drawn)) > 50
-
-
-@pytest.mark.parametrize("budget", [2, 4, 1000])
-def test_running_out_of_words_draws_the_same_again(budget):
-    """Else long noise would have another law than short."""
-    units, stream = 2**31 - 2**21, seeded_stream(3)
-    drawn = noise(units, 200, stream, budget)
-    assert drawn.tolist() == noise(units, 200, stream, 100_000).tolist()
-    assert np.abs(drawn).max() > 1000
-
-
-def test_a_sum_that_ran_out_of_words_stays_as_it_was_and_others_are_drawn():
-    words = np.full(8, 0, np.uint64)  # a first word of zeros is a positive noise, which goes on for ever
-    words[6] = np.uint64(2**64 - 1)  # no noise
-    out, status = np.array([5, 5, 5]), np.array([1, 1, 0], np.int8)
-    noise_of_sums(2**30, np.array([0, 6, 7, 8]), words, out, status)
-    assert out.tolist() == [5, 0, 5]
-    assert status.tolist() == [1, 0, 0]

@@ -15,6 +15,7 @@ from synthmap.errors import PrivacyParameterError
 from synthmap.geography.canonical import canonical
 from synthmap.geography.prior import NO_TABLE, PriorModel, class_at, prior_from, rank_at
 from synthmap.geography.region import make_region
+from synthmap.kernels.geometric import noise_of_sum
 from synthmap.kernels.lengths import PARTS
 from synthmap.kernels.stream import seeded_stream
 from synthmap.mechanism.chosen import plan_destinations
@@ -165,6 +166,18 @@ class Town:
 @pytest.fixture(scope="module")
 def tables(town, places):
     return Town(town, places)
+
+
+def test_every_sum_has_noise_from_a_stream_of_its_own(tables):
+    """Numbered from the last on, which no destination has."""
+    origins = np.repeat(tables.places[:, None], 20, axis=1)
+    assert not tables.exact(origins).lengths.any()
+    wanted = [
+        noise_of_sum(tables.classes.units, seeded_stream(1), 2**64 - 1 - one) for one in range(tables.of.max() + 1)
+    ]
+    assert tables.sums(origins).tolist() == wanted
+    assert len(set(wanted)) == len(wanted) > 3
+    assert tables.sums(origins, seed=2).tolist() != wanted
 
 
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
