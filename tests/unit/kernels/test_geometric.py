@@ -87,13 +87,13 @@ def test_sums_have_noise_of_their_own():
 
 
 class Words:
-    """Words for any stream, and how many were asked for."""
+    """Words for any stream, and which were asked for."""
 
     def __init__(self, words):
         self.given, self.asked = words, []
 
     def words(self, number, count):
-        self.asked.append(count)
+        self.asked.append((number, count))
         return self.given(number, count)
 
 
@@ -116,7 +116,7 @@ def test_as_much_is_read_and_compared_whatever_the_noise():
             seen.append(counting(units, stream, number))
             assert compared == order
             compared.clear()
-        assert stream.asked == [2 * DIGITS * 4] * 100
+        assert stream.asked == [(number, 2 * DIGITS * 4) for number in range(100)]
     assert min(seen) < -(10**6) < 0 in seen
     assert max(seen) > 10**6
 
@@ -146,5 +146,5 @@ def test_a_digit_that_its_bits_leave_open_is_decided_by_more(j, above, negative)
     all_bits = np.full((8, 2 * DIGITS), 2**64 - 1, np.uint64)
     all_bits[:, j + DIGITS * negative] = [fraction >> 64 * (7 - one) & (2**64 - 1) for one in range(8)]
     stream = Words(lambda number, count: all_bits.ravel()[:count])
-    assert noise_of_sum(LEAST, stream, 0) == (0 if above else -(2**j) if negative else 2**j)
-    assert stream.asked == [2 * DIGITS * 4, 2 * DIGITS * 8]
+    assert noise_of_sum(LEAST, stream, 7) == (0 if above else -(2**j) if negative else 2**j)
+    assert stream.asked == [(7, 2 * DIGITS * 4), (7, 2 * DIGITS * 8)]
