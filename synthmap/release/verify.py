@@ -115,7 +115,7 @@ def _check_table(directory: Path, manifest: Manifest, plan: pa.Table) -> tuple[i
     need(pc.sum(inside).as_py() == manifest.zones.zones, "zones.parquet must hold the manifest's number of zones")
     need(manifest.zones.elsewhere in (None, ELSEWHERE), f"elsewhere must be called {ELSEWHERE}")
     known = [*zones.filter(inside).chunks, *([pa.array([ELSEWHERE])] if manifest.zones.elsewhere else [])]
-    origins = pl.Series(pa.concat_arrays(known), dtype=pl.String).sort()
+    origins = pl.Series(pa.concat_arrays(known), dtype=pl.String).sort().to_arrow().cast(pa.string())
     parts = sorted(name for name in manifest.files if name.startswith("od/"))
     need(parts, "od/ must hold the table")
     with ThreadPoolExecutor(os.cpu_count()) as pool:
@@ -144,7 +144,7 @@ def _need(manifest: Manifest) -> Callable[[object, str], None]:
     return need
 
 
-def _check_part(path: Path, name: str, manifest: Manifest, known: pl.Series) -> tuple[int, pa.Table]:
+def _check_part(path: Path, name: str, manifest: Manifest, known: pa.StringArray) -> tuple[int, pa.Table]:
     """Raise unless one part of the table keeps its rules; return its rows, and workers by destination in its order.
 
     `known` are the ids of all origins, sorted.
@@ -163,33 +163,35 @@ def _check_part(path: Path, name: str, manifest: Manifest, known: pl.Series) -> 
     need((count > 0).all(), f"{name}: every count must be above 0")
     if manifest.segments:
         segments = [table[segment].to_numpy() for segment in manifest.segments]
-        need(np.array_equal(np.sum(segments, axis=0), count), f"{name}: segments must sum to count")
+        need(np.array_equal(sum(segments), count), f"{name}: segments must sum to count")
         need(all((segment >= 0).all() for segment in segments), f"{name}: every segment must be at least 0")
     if manifest.plan.interval is not None:
         low, count, high = (table[column].to_numpy() for column in ("low", "count", "high"))
         inside = (low >= 0).all() and (low <= count).all() and (count <= high).all()
         need(inside, f"{name}: low must be at least 0 and count lie between low and high")
-    origin, destination = (_places(table[column], known) for column in ("origin", "destination"))
+    origin, destination = _places(table, known)
     need((origin >= 0).all(), f"{name}: every origin must be a zone")
     need((destination >= 0).all(), f"{name}: every destination must be a zone")
-    onward = np.diff(destination)
-    rising = (onward > 0) | ((onward == 0) & (np.diff(origin) > 0))
-    need(rising.all(), f"{name}: rows must be sorted by destination and origin, each pair once")
-    start = np.flatnonzero(np.diff(destination, prepend=-1))
+    pair = destination * np.int64(len(known)) + origin
+    need((pair[1:] > pair[:-1]).all(), f"{name}: rows must be sorted by destination and origin, each pair once")
+    start = np.flatnonzero(np.diff(destination, prepend=np.int32(-1)))
     workers = np.add.reduceat(count, start) if start.size else np.empty(0, np.int64)
-    ids = known.gather(destination[start]).to_arrow().cast(pa.string())
+    ids = known.take(pa.array(destination[start]))
     return table.num_rows, pa.table({"destination": ids, "synthetic_size": workers})
 
 
-def _places(ids: pa.ChunkedArray, known: pl.Series) -> NDArray[np.int64]:
-    """Return the place of each of `ids`, dictionary-encoded, among `known`, sorted; −1 where it is none of them."""
-    coded = ids.unify_dictionaries().combine_chunks()
-    coded = coded.chunk(0) if isinstance(coded, pa.ChunkedArray) else coded
-    distinct = pl.Series(coded.dictionary, dtype=pl.String)
-    place = np.minimum(known.search_sorted(distinct).to_numpy(), len(known) - 1).astype(np.int64)
-    place[(known.gather(place) != distinct).to_numpy()] = -1
-    found: NDArray[np.int64] = place[coded.indices.to_numpy()]
-    return found
+def _places(table: pa.Table, known: pa.StringArray) -> NDArray[np.int32]:
+    """Return the places of the origins and of the destinations, dictionary-encoded, among `known`; −1 if not there.
+
+    All of `known` are looked up among the ids of the part, not these among all: of the fewer ids a small hash table
+    is made.
+    """
+    coded = pa.concat_arrays(table["origin"].chunks + table["destination"].chunks)
+    found = pc.index_in(known, value_set=coded.dictionary)
+    place = np.full(len(coded.dictionary), -1, np.int32)
+    place[found.drop_null()] = np.flatnonzero(found.is_valid())
+    both: NDArray[np.int32] = place[coded.indices].reshape(2, -1)
+    return both
 
 
 def _check_promise(manifest: Manifest, plan: pa.Table) -> None:
