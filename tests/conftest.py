@@ -170,7 +170,7 @@ def small_release(tmp_path: Path) -> Callable[..., Path]:
                 if isinstance(rows, pa.Table)
                 else pa.table(dict(zip(columns, zip(*rows, strict=True), strict=True)))
             )
-            pq.write_table(table, directory / "od" / f"part-{i:05}.parquet")
+            pq.write_table(table, directory / "od" / f"part-{i:05}.parquet", row_group_size=2)
         inside = [None if one == "elsewhere" else 1.0 + 0.1 * i for i, one in enumerate(zones)]
         places = {
             "id": zones,

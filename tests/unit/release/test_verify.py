@@ -39,6 +39,10 @@ def test_a_part_without_rows_is_no_fault(small_release):
     assert verify(small_release([columns(), columns().slice(0, 0), second()])).rows == 4
 
 
+def test_zones_may_stand_in_any_order(small_release):
+    assert verify(small_release(zones=["03", "elsewhere", "01", "02"])).rows == 4
+
+
 @pytest.mark.parametrize(
     ("parts", "rule"),
     [
@@ -50,6 +54,7 @@ def test_a_part_without_rows_is_no_fault(small_release):
         (with_first(("01", "01", 2, 3, -1)), "every segment must be at least 0"),
         (with_first(("04", "01", 2, 1, 1)), "every origin must be a zone"),
         (with_first(("1", "01", 2, 1, 1)), "every origin must be a zone"),
+        ([FIRST, [("02", "04", 5, 5, 0)]], "every destination must be a zone"),
         ([[FIRST[1], FIRST[0], FIRST[2]], SECOND], SORTED),
         ([[FIRST[0], FIRST[0]], SECOND], SORTED),
         ([[*SECOND, *FIRST]], SORTED),
@@ -85,6 +90,29 @@ def test_a_broken_table_is_refused_though_its_hashes_are_right(small_release, pa
 def test_columns_of_another_kind_are_refused_without_a_crash(small_release, first):
     with pytest.raises(ReleaseCorruptError):
         verify(small_release([first, second()]))
+
+
+def with_interval(part, low, high):
+    return part.append_column("low", pa.array(low, pa.int32())).append_column("high", pa.array(high, pa.int32()))
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "good"),
+    [
+        ([0, 1, 1], [2, 9, 1], True),
+        ([-1, 1, 1], [2, 9, 1], False),
+        ([0, 2, 1], [2, 9, 1], False),
+        ([0, 1, 1], [1, 9, 1], False),
+    ],
+)
+def test_counts_lie_in_their_intervals(small_release, low, high, good):
+    parts = [with_interval(columns(), low, high), with_interval(second(), [5], [5])]
+    directory = small_release(parts, change=lambda m: m["plan"].update(interval=0.9))
+    if good:
+        assert verify(directory).rows == 4
+    else:
+        with pytest.raises(ReleaseCorruptError, match="low must be at least 0 and count lie between low and high"):
+            verify(directory)
 
 
 @pytest.mark.parametrize(
