@@ -183,8 +183,7 @@ def _check_part(path: Path, name: str, manifest: Manifest, known: pa.StringArray
 def _places(table: pa.Table, known: pa.StringArray) -> NDArray[np.int32]:
     """Return the places of the origins and of the destinations, dictionary-encoded, among `known`; −1 if not there.
 
-    All of `known` are looked up among the ids of the part, not these among all: of the fewer ids a small hash table
-    is made.
+    All of `known` are looked up among the few ids of the part, not the other way round: few ids are hashed sooner.
     """
     coded = pa.concat_arrays(table["origin"].chunks + table["destination"].chunks)
     found = pc.index_in(known, value_set=coded.dictionary)
