@@ -11,7 +11,7 @@ from synthmap.geography.coarsening import (
 )
 from synthmap.geography.distance_cells import split_by_distance
 from synthmap.geography.hierarchy import ZoneTree
-from synthmap.geography.prior import Prior, PriorModel, elsewhere_share_of, mass_below, prior_at_scale, rank_in
+from synthmap.geography.prior import Prior, PriorModel, elsewhere_share_of, prior_at_scale, rank_in
 from synthmap.kernels.bounded import KEEP_UNITS, uniform_below
 from synthmap.kernels.urn import draw
 
@@ -39,9 +39,30 @@ def coarsen(
 def cell_masses(prior: Prior, cumulative: NDArray[np.int64], bounds: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the prior mass below each bound, shape (cells + 1,)."""
     out = np.empty(bounds.size, np.int64)
+    pieces, piece = prior.decay.size, 0
     for i in range(bounds.size):
-        out[i] = mass_below(prior, cumulative, bounds[i])
+        while piece <= pieces and prior.start[piece + 1] <= bounds[i]:  # bounds ascend
+            piece += 1
+        out[i] = prior.mass[piece]
+        if piece < pieces:
+            out[i] += prior.decay[piece] * (cumulative[bounds[i]] - cumulative[prior.start[piece]])
     return out
+
+
+@compiled
+def _sort(values: NDArray[np.int64], above: int) -> None:
+    """Sort `values`, all of 0 … above − 1; by counting, where these are not many more."""
+    if above > 4 * values.size:
+        values.sort()
+        return
+    count = np.zeros(above, np.int64)
+    for value in values:
+        count[value] += 1
+    at = 0
+    for value in range(above):
+        for _ in range(count[value]):
+            values[at] = value
+            at += 1
 
 
 @compiled
@@ -56,7 +77,7 @@ def cells_of(origins: NDArray[np.int32], counts: NDArray[np.int64], bounds: NDAr
             for _ in range(counts[row, s]):
                 homes[at] = cell * segments + s
                 at += 1
-    homes.sort()
+    _sort(homes, (bounds.size - 1) * segments)
     return homes
 
 
@@ -189,7 +210,9 @@ def synthesize_one(
         words,
         reader,
     )
-    keys.sort()
+    if reader[0] < 0:
+        return keys  # some are no keys
+    _sort(keys, cells * segments)
     spread(keys, segments, bounds, masses, prior, tree.cumulative, words, reader)
     keys.sort()
     return keys

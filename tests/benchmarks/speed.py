@@ -271,16 +271,23 @@ def whole(directory: Path) -> None:
 
 
 def growth(directory: Path) -> None:
-    """Release regions of 10 times the workers, and of 10 times the zones with the same workers."""
+    """Release regions of 10 times the workers, and of 10 times the zones with the same workers.
+
+    These zones make a larger region, or the same one: each zone cut in ten.
+    """
     sizes = {
         "base": (1_000_000, 50_000, 10_000),
         "workers × 10": (10_000_000, 50_000, 10_000),
         "all × 10": (10_000_000, 500_000, 100_000),
         "zones × 10": (1_000_000, 500_000, 10_000),
+        "zones cut in 10": (1_000_000, 500_000, 10_000),
     }
     seconds, drawing = {}, {}
     for name, size in sizes.items():
-        spec = sampled(directory / name, *size)
+        if name == "zones cut in 10":
+            spec = worlds.cut_finer(directory / "base", directory / name, 10)
+        else:
+            spec = sampled(directory / name, *size)
         steps: dict[str, float] = {}
 
         def progress(stage: str, done: int, total: int, steps: dict[str, float] = steps) -> None:
@@ -300,7 +307,8 @@ def growth(directory: Path) -> None:
         )
     for name in ("workers × 10", "all × 10"):
         asked(f"growth: {name}, times as long", seconds[name] / seconds["base"], most=11)
-    asked("growth: zones × 10, planning and drawing", drawing["zones × 10"] / drawing["base"], most=1.2)
+    for name in ("zones × 10", "zones cut in 10"):
+        asked(f"growth: {name}, planning and drawing", drawing[name] / drawing["base"], most=1.2)
 
 
 def workers(directory: Path) -> None:

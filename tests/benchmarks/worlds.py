@@ -1,12 +1,14 @@
 """The tables that utility is measured on, as truth, and what is measured. Benchmarks only."""
 
 import os
+import shutil
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from pipelines.release import release
@@ -114,6 +116,41 @@ class World:
         }
         found = release(self.spec.model_copy(update=changed))
         return read_od(found.path, found.manifest, self.zones)
+
+
+def cut_finer(region: Path, directory: Path, parts: int) -> Spec:
+    """Return the spec of a region in `directory`: that in `region`, a sample, with each zone cut into parts.
+
+    People are shared out evenly, homes at random; workplaces keep one part each.
+    """
+    rng = np.random.default_rng(1)
+    zones, table = (pl.read_parquet(region / name) for name in ("zones.parquet", "od.parquet"))
+    whole, part = np.repeat(np.arange(len(zones)), parts), np.tile(np.arange(parts), len(zones))
+    longitude, latitude, people = (zones[name].to_numpy() for name in ("longitude", "latitude", "population"))
+    shrink = np.cos(np.radians(latitude))
+    size = np.hypot(np.diff(longitude, append=longitude[-2]) * shrink, np.diff(latitude, append=latitude[-2])) / 3
+    east, north = rng.uniform(-1, 1, (2, whole.size)) * size[whole]
+    directory.mkdir()
+    zones[whole].with_columns(
+        id=pl.col("id") + pl.Series(part.astype(str)),
+        longitude=pl.Series(longitude[whole] + east / shrink[whole]),
+        latitude=pl.Series(latitude[whole] + north),
+        population=pl.Series(people[whole] // parts + (part < people[whole] % parts)),
+    ).write_parquet(directory / "zones.parquet")
+    segments = [name for name in table.columns if name.startswith("SA")]
+    long = table.unpivot(segments, index=["destination", "origin"])
+    workers = long[np.repeat(np.arange(len(long)), long["value"].to_numpy())]
+    part = rng.integers(0, parts, len(workers))
+    workers.select(
+        pl.col("destination").cast(pl.String) + "0",
+        pl.col("origin").cast(pl.String) + pl.Series(part.astype(str)),
+        "variable",
+    ).group_by("destination", "origin").agg(
+        pl.len().cast(pl.Int32).alias("count"),
+        *[(pl.col("variable") == name).sum().cast(pl.Int32).alias(name) for name in segments],
+    ).sort("destination", "origin").write_parquet(directory / "od.parquet")
+    shutil.copy(region / "spec.toml", directory)
+    return read_spec(directory / "spec.toml")
 
 
 def world(name: str, directory: Path) -> World:

@@ -2,10 +2,12 @@
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from synthmap.geography.prior import NO_TABLE, PriorModel, mass_below, prior_from, rank_at
 from synthmap.kernels.bounded import uniform_below
-from synthmap.kernels.destination import cell_masses, coarsen, spread
+from synthmap.kernels.destination import _sort, cell_masses, coarsen, spread
 from synthmap.kernels.stream import seeded_stream
 
 
@@ -93,3 +95,11 @@ def test_running_out_of_words_is_told(town, seen):
     reader = np.zeros(1, np.int64)
     spread(np.arange(3), 1, bounds, masses, prior, town.tree.cumulative, np.zeros(1, np.uint64), reader)
     assert reader[0] < 0
+
+
+@settings(deadline=None)
+@given(st.lists(st.integers(0, 59), max_size=40), st.integers(60, 300))
+def test_keys_are_sorted_whether_counted_or_compared(values, above):
+    found = np.array(values, np.int64)
+    _sort(found, above)
+    assert found.tolist() == sorted(values)
