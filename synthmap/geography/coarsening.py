@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from synthmap.compiled import compiled
 from synthmap.geography.distance import great_circle_km
-from synthmap.geography.hierarchy import ZoneTree
+from synthmap.geography.hierarchy import DEEPEST, ZoneTree
 from synthmap.geography.prior import Prior, moment_below, piece_at
 
 Whole = int | np.integer[Any]
@@ -50,8 +50,8 @@ def _fill(splits: Splits, tree: ZoneTree, prior: Prior, point: NDArray[np.float6
     cumulative, by_decay = tree.cumulative, prior.by_decay
     # of a node to visit: its number; that of its first piece by decay while it lies above these, else −1; its mass and
     # that below it; its first and its last piece. Or −1 and a split whose left is done
-    node = np.empty((256, 6), np.int64)
-    value = np.zeros((256, 2))  # a node's mean distance; or what a split adds
+    node = np.empty((DEEPEST, 6), np.int64)
+    value = np.zeros((DEEPEST, 2))  # a node's mean distance; or what a split adds
     _put(node[0], 0, 0, prior.mass[prior.decay.size], 0, 0, prior.decay.size - 1)
     value[0, 0] = prior.mean_km
     depth = 1

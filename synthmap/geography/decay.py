@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from synthmap.compiled import compiled
 from synthmap.geography.distance import EARTH_KM, arcs_km, chord_squared
-from synthmap.geography.hierarchy import ZoneTree
+from synthmap.geography.hierarchy import DEEPEST, ZoneTree
 
 DECAY_UNITS = 2**20
 _LARGEST, _ROUGH = 0.8, 1.5  # of √(scale² + distance²), the radius of a piece at most; of a rough one
@@ -59,7 +59,8 @@ class Pieces(NamedTuple):
 
 @compiled
 def _room(capacity: int) -> Pieces:
-    return Pieces(np.empty(capacity, np.int64), np.empty(capacity), np.empty(2 * capacity, np.int32))
+    """Return room for so many pieces, and for as many nodes above them as may be seen before they do not fit."""
+    return Pieces(np.empty(capacity, np.int64), np.empty(capacity), np.empty(2 * capacity + DEEPEST, np.int32))
 
 
 @compiled
@@ -70,16 +71,22 @@ def pieces_from(tree: ZoneTree, point: NDArray[np.float64], scale_km: float, pow
     where that is at most a share of all mass, and its radius at most one of how far it is and the scale: how many there
     are depends on where the mass is, little on how many zones it is divided among.
     """
-    capacity = _USUAL
-    room = _room(capacity)
+    room = _room(_USUAL)
     mass, _ = _rough_sums(tree, point, scale_km, power, room)
-    bulk = (_MISPLACED * mass * scale_km) ** 2
-    size = _fill(room, tree, point, scale_km, _LARGEST, bulk)
+    found, size = _filled(room, tree, point, scale_km, _LARGEST, (_MISPLACED * mass * scale_km) ** 2)
+    return Pieces(found.node[:size], found.chord[:size], found.right[: 2 * size - 1])
+
+
+@compiled
+def _filled(
+    room: Pieces, tree: ZoneTree, point: NDArray[np.float64], scale_km: float, largest: float, bulk: float
+) -> tuple[Pieces, int]:
+    """Return pieces in `room`, or in a larger one if they do not fit, and how many there are."""
+    size = _fill(room, tree, point, scale_km, largest, bulk)
     while size < 0:
-        capacity *= 2
-        room = _room(capacity)
-        size = _fill(room, tree, point, scale_km, _LARGEST, bulk)
-    return Pieces(room.node[:size], room.chord[:size], room.right[: 2 * size - 1])
+        room = _room(2 * room.node.size)
+        size = _fill(room, tree, point, scale_km, largest, bulk)
+    return room, size
 
 
 @compiled
@@ -92,8 +99,8 @@ def _fill(
     cubes suit a decay of the usual power, and cost little.
     """
     nodes, inverse, squared = tree.nodes, (EARTH_KM / scale_km) ** 2, (largest * scale_km) ** 2
-    stack, parent = np.empty(256, np.int64), np.empty(256, np.int64)
-    away = np.empty(256)  # of right children to be visited: seen now, they are there then
+    stack, parent = np.empty(DEEPEST, np.int64), np.empty(DEEPEST, np.int64)
+    away = np.empty(DEEPEST)  # of right children to be visited: seen now, they are there then
     stack[0], parent[0], away[0] = 0, 0, chord_squared(point, nodes[0]["centre"])
     size, seen, depth = 0, 0, 1
     while depth:
@@ -102,9 +109,10 @@ def _fill(
         room.right[parent[depth]] = seen
         while True:
             node, base = nodes[at], 1.0 + chord * inverse
-            if (node["bulk"] <= bulk * (base * base * base)) & (node["radius"] ** 2 <= squared * base):
-                break
             right = node["right"]
+            small = (node["bulk"] <= bulk * (base * base * base)) & (node["radius"] ** 2 <= squared * base)
+            if small or right < 0:
+                break
             stack[depth], parent[depth], away[depth] = right, seen, chord_squared(point, nodes[right]["centre"])
             depth += 1
             seen += 1
@@ -124,15 +132,15 @@ def _rough_sums(
 ) -> tuple[float, float]:
     """Return about the mass seen from the unit vector `point`, and its sum of mass × distance, km: from large pieces.
 
-    They are as large as pieces may be that have little mass; so few that they fit into any `room`.
+    There are few of them, whatever mass they have.
     """
-    size = _fill(room, tree, point, scale_km, _ROUGH, math.inf)
-    km = arcs_km(room.chord[:size])
+    found, size = _filled(room, tree, point, scale_km, _ROUGH, math.inf)
+    km = arcs_km(found.chord[:size])
     shares = inverse_powers(1.0 + km / scale_km, power)
     mass, moment = 0.0, 0.0
     before = np.int64(0)  # weight of all pieces so far
     for i in range(size):
-        weight = tree.nodes[room.node[i]]["weight_below_stop"]
+        weight = tree.nodes[found.node[i]]["weight_below_stop"]
         here = (weight - before) * shares[i]
         before = weight
         mass += here

@@ -14,6 +14,7 @@ from synthmap.geography.distance import EARTH_KM, unit_vectors
 from synthmap.geography.zones import Zones
 
 LEVEL_SLOTS = 8
+DEEPEST = 256  # more than any tree: two splits halve what is below, but for one a level
 LARGEST_WEIGHT = 2**38  # times the prior's 2^20 units, over 1 − elsewhere share ≥ 0.1, below 2^62
 
 

@@ -5,7 +5,7 @@ import pyarrow as pa
 import pytest
 
 from synthmap.geography.canonical import canonical
-from synthmap.geography.decay import inverse_powers
+from synthmap.geography.decay import _fill, _room, inverse_powers
 from synthmap.geography.distance import arcs_km, great_circle_km
 from synthmap.geography.prior import (
     NO_TABLE,
@@ -93,6 +93,36 @@ def test_pieces_misplace_a_small_share_of_the_mass(make_town, power, scale):
             assert np.abs(found / found.sum() - exact / exact.sum()).sum() / 2 < 0.065
             assert prior.mean_km == pytest.approx(np.average(km, weights=exact), rel=0.025)
             assert prior.decay.size < most or power > 2.5
+
+
+@pytest.mark.parametrize("scale", [1e-300, 1e-6, 1.0, 1e6, 1e300])
+@pytest.mark.parametrize("power", [0.0, 2.5, 20.0])
+def test_any_decay_makes_pieces_of_all_zones(make_town, power, scale):
+    """Also where more of them are needed than room is made for at first."""
+    town = make_town(zones=4_000)
+    prior = prior_of(town, 7, PriorModel(scale, power, 0.1, 0.0, 5.0, NO_TABLE))
+    pieces = prior.decay.size
+    assert prior.start[0] == 0
+    assert prior.start[pieces] == 4_000
+    assert (np.diff(prior.start) > 0).all()
+    assert (prior.decay >= 1).all()
+    assert (
+        np.diff(prior.mass)[:pieces].tolist()
+        == (prior.decay * np.diff(town.tree.cumulative[prior.start[: pieces + 1]])).tolist()
+    )
+    assert (prior.by_decay.right < 0).sum() == pieces
+
+
+def test_pieces_that_do_not_fit_spoil_nothing(town):
+    """Run by Python, which checks every index."""
+    point = town.points(np.array([9]))[0]
+    needed = [
+        size
+        for capacity in range(1, 200)
+        if (size := _fill.py_func(_room.py_func(capacity), town.tree, point, 0.5, 0.3, np.inf)) >= 0
+    ]
+    assert 1 < len(needed) < 190
+    assert len(set(needed)) == 1
 
 
 def test_zones_cut_finer_make_hardly_more_pieces():
