@@ -11,9 +11,10 @@ from synthmap.geography.distance import EARTH_KM, arcs_km, chord_squared
 from synthmap.geography.hierarchy import DEEPEST, ZoneTree
 
 DECAY_UNITS = 2**20
-_LARGEST, _ROUGH = 0.8, 1.5  # of √(scale² + distance²), the radius of a piece at most; of a rough one
+_LARGEST, _ROUGH = 0.8, 1.5  # of √(scale² + distance²), the radius of a piece at most; of one that tells mass roughly
+_MISPLACED = 1 / 400  # of all mass, by one piece: fitted, so that in all it is some 4 to 6 % in three public regions
+_STEEPEST = 3.0  # a steeper decay has the pieces of this one, or they would be too many
 _USUAL = 1024  # pieces that room is made for at first
-_MISPLACED = 1 / 400  # of all mass, by one piece: in all 4 to 6 % are, see tests
 
 
 @compiled
@@ -71,17 +72,23 @@ def pieces_from(tree: ZoneTree, point: NDArray[np.float64], scale_km: float, pow
     where that is at most a share of all mass, and its radius at most one of how far it is and the scale: how many there
     are depends on where the mass is, little on how many zones it is divided among.
     """
-    room = _room(_USUAL)
-    mass, _ = _rough_sums(tree, point, scale_km, power, room)
-    found, size = _filled(room, tree, point, scale_km, _LARGEST, (_MISPLACED * mass * scale_km) ** 2)
-    return Pieces(found.node[:size], found.chord[:size], found.right[: 2 * size - 1])
+    power = min(power, _STEEPEST)
+    room, size = _filled(_room(_USUAL), tree, point, scale_km, _ROUGH, math.inf)
+    mass, _ = _sums(tree, room.node[:size], room.chord[:size], scale_km, power)
+    room, size = _filled(room, tree, point, scale_km, _LARGEST, (_MISPLACED * mass * scale_km) ** 2)
+    return Pieces(room.node[:size], room.chord[:size], room.right[: 2 * size - 1])
 
 
 @compiled
 def _filled(
-    room: Pieces, tree: ZoneTree, point: NDArray[np.float64], scale_km: float, largest: float, bulk: float
+    room: Pieces,
+    tree: ZoneTree,
+    point: NDArray[np.float64],
+    scale_km: float,
+    largest: float,
+    bulk: float,
 ) -> tuple[Pieces, int]:
-    """Return pieces in `room`, or in a larger one if they do not fit, and how many there are."""
+    """Return pieces in `room`, or in a larger one if they do not fit, and how many there are; see `_fill`."""
     size = _fill(room, tree, point, scale_km, largest, bulk)
     while size < 0:
         room = _room(2 * room.node.size)
@@ -91,12 +98,16 @@ def _filled(
 
 @compiled
 def _fill(
-    room: Pieces, tree: ZoneTree, point: NDArray[np.float64], scale_km: float, largest: float, bulk: float
+    room: Pieces,
+    tree: ZoneTree,
+    point: NDArray[np.float64],
+    scale_km: float,
+    largest: float,
+    bulk: float,
 ) -> int:
     """Fill `room` with pieces; return how many there are, or −1 if they do not fit.
 
-    With b = 1 + (distance/scale)², a node is one where its bulk is at most `bulk`·b³ and its radius `largest`·scale·√b:
-    cubes suit a decay of the usual power, and cost little.
+    With b = 1 + (distance/scale)², a node is one where its bulk is at most `bulk`·b³ and its radius `largest`·scale·√b.
     """
     nodes, inverse, squared = tree.nodes, (EARTH_KM / scale_km) ** 2, (largest * scale_km) ** 2
     stack, parent = np.empty(DEEPEST, np.int64), np.empty(DEEPEST, np.int64)
@@ -109,10 +120,10 @@ def _fill(
         room.right[parent[depth]] = seen
         while True:
             node, base = nodes[at], 1.0 + chord * inverse
-            right = node["right"]
-            small = (node["bulk"] <= bulk * (base * base * base)) & (node["radius"] ** 2 <= squared * base)
-            if small or right < 0:
+            opened = (node["bulk"] > bulk * (base * base * base)) | (node["radius"] ** 2 > squared * base)
+            if not opened:  # a single zone never is, nor is any where numbers leave the range of floats
                 break
+            right = node["right"]
             stack[depth], parent[depth], away[depth] = right, seen, chord_squared(point, nodes[right]["centre"])
             depth += 1
             seen += 1
@@ -127,20 +138,16 @@ def _fill(
 
 
 @compiled
-def _rough_sums(
-    tree: ZoneTree, point: NDArray[np.float64], scale_km: float, power: float, room: Pieces
+def _sums(
+    tree: ZoneTree, node: NDArray[np.int64], chord: NDArray[np.float64], scale_km: float, power: float
 ) -> tuple[float, float]:
-    """Return about the mass seen from the unit vector `point`, and its sum of mass × distance, km: from large pieces.
-
-    There are few of them, whatever mass they have.
-    """
-    found, size = _filled(room, tree, point, scale_km, _ROUGH, math.inf)
-    km = arcs_km(found.chord[:size])
+    """Return the mass of all pieces, and their sum of mass × distance, km."""
+    km = arcs_km(chord)
     shares = inverse_powers(1.0 + km / scale_km, power)
     mass, moment = 0.0, 0.0
     before = np.int64(0)  # weight of all pieces so far
-    for i in range(size):
-        weight = tree.nodes[found.node[i]]["weight_below_stop"]
+    for i in range(node.size):
+        weight = tree.nodes[node[i]]["weight_below_stop"]
         here = (weight - before) * shares[i]
         before = weight
         mass += here
@@ -152,7 +159,9 @@ def _rough_sums(
 def rough_mean_km(tree: ZoneTree, scale_km: float, power: float, point: NDArray[np.float64]) -> float:
     """Return about the mean distance, in km, to an origin drawn from the decay seen from the unit vector `point`.
 
-    From few, large pieces: it sorts destinations into classes, for which it need not be exact but always the same.
+    From pieces that are as small as their radius must be, whatever mass they have: it sorts destinations into classes,
+    for which it need not be exact but always the same.
     """
-    mass, moment = _rough_sums(tree, point, scale_km, power, _room(_USUAL))
+    room, size = _filled(_room(_USUAL), tree, point, scale_km, _LARGEST, math.inf)
+    mass, moment = _sums(tree, room.node[:size], room.chord[:size], scale_km, power)
     return moment / mass if mass > 0.0 else 0.0

@@ -14,7 +14,8 @@ from synthmap.geography.distance import EARTH_KM, unit_vectors
 from synthmap.geography.zones import Zones
 
 LEVEL_SLOTS = 8
-DEEPEST = 256  # more than any tree: two splits halve what is below, but for one a level
+MOST_LEVELS = 20
+DEEPEST = 256  # more than twice the depth of any tree: two splits halve what is below, or lead to the next level
 LARGEST_WEIGHT = 2**38  # times the prior's 2^20 units, over 1 − elsewhere share ≥ 0.1, below 2^62
 
 
@@ -64,8 +65,10 @@ def build_tree(zones: Zones) -> ZoneTree:
     Raises
     ------
     GeographyError
-        If all weights are 0, or their sum reaches 2^38.
+        If all weights are 0, or their sum reaches 2^38; or if there are more than `MOST_LEVELS` levels.
     """
+    if len(zones.levels) > MOST_LEVELS:
+        raise GeographyError(f"zones.levels ({len(zones.levels)} of them) must be at most {MOST_LEVELS}")
     total = int(zones.weight.sum())
     if not 0 < total < LARGEST_WEIGHT:
         raise GeographyError(f"the sum of zone weights ({total}) must be above 0 and below 2^38")

@@ -52,7 +52,7 @@ def cell_masses(prior: Prior, cumulative: NDArray[np.int64], bounds: NDArray[np.
 @compiled
 def _sort(values: NDArray[np.int64], above: int) -> None:
     """Sort `values`, all of 0 … above − 1; by counting, where these are not many more."""
-    if above > 4 * values.size:
+    if above > 4 * values.size or values.min() < 0 or values.max() >= above:  # there are some to count, and all can be
         values.sort()
         return
     count = np.zeros(above, np.int64)

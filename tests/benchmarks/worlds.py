@@ -130,7 +130,7 @@ def cut_finer(region: Path, directory: Path, parts: int) -> Spec:
     shrink = np.cos(np.radians(latitude))
     size = np.hypot(np.diff(longitude, append=longitude[-2]) * shrink, np.diff(latitude, append=latitude[-2])) / 3
     east, north = rng.uniform(-1, 1, (2, whole.size)) * size[whole]
-    directory.mkdir()
+    directory.mkdir(exist_ok=True)
     zones[whole].with_columns(
         id=pl.col("id") + pl.Series(part.astype(str)),
         longitude=pl.Series(longitude[whole] + east / shrink[whole]),

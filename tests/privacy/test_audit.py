@@ -149,7 +149,7 @@ def test_a_call_that_others_make_too_is_replaced_there_as_well():
 
 
 def of_each(units):
-    return [_noise_km(one, PARTS) for one in units]
+    return sorted(_noise_km(one, PARTS) for one in units)  # a generator: lists are made in place from Python 3.12 on
 
 
 def test_what_a_comprehension_calls_is_seen_too():

@@ -83,3 +83,10 @@ def test_total_weight_out_of_range_is_refused(town, weight):
 def test_a_single_zone_is_a_tree(make_town):
     tree = make_town(zones=2, counties=1, tracts=1).tree
     assert tree.nodes["stop"].tolist() == [2, 1, 2]
+
+
+def test_more_levels_than_trees_are_deep_for_are_refused(town):
+    levels = tuple(f"l{i}" for i in range(21))
+    parents = (town.zones.parents[0],) * 21
+    with pytest.raises(GeographyError, match=r"zones.levels \(21 of them\) must be at most 20"):
+        build_tree(replace(town.zones, levels=levels, parents=parents))

@@ -77,12 +77,12 @@ def grid(side):
     )
 
 
-@pytest.mark.parametrize("power", [0.0, 1.0, 2.5, 4.0])
+@pytest.mark.parametrize("power", [0.0, 1.0, 2.5, 4.0, 20.0])
 @pytest.mark.parametrize("scale", [3.0, 10.0])
 def test_pieces_misplace_a_small_share_of_the_mass(make_town, power, scale):
     """Against the decay at each zone's own distance; in a town whose zones are in no order, too."""
     model = PriorModel(scale, power, 0.0, 0.0, 5.0, NO_TABLE)
-    for town, most in ((make_town(zones=4_000), 600), (grid(64), 300)):
+    for town, most in ((make_town(zones=4_000), 600), (grid(64), 550)):
         zones = len(town.zones)
         points = town.points(np.arange(zones))
         for place in range(5, zones, zones // 7):
@@ -90,9 +90,10 @@ def test_pieces_misplace_a_small_share_of_the_mass(make_town, power, scale):
             km = arcs_km(((points - points[place]) ** 2).sum(axis=1))
             exact = town.zones.weight * (1 + km / scale) ** -power
             found = np.repeat(prior.decay, np.diff(prior.start[:-1])) * town.zones.weight
-            assert np.abs(found / found.sum() - exact / exact.sum()).sum() / 2 < 0.065
-            assert prior.mean_km == pytest.approx(np.average(km, weights=exact), rel=0.025)
-            assert prior.decay.size < most or power > 2.5
+            assert prior.decay.size < most
+            if power < 20.0:  # too steep to be told apart by any number of pieces that one would want
+                assert np.abs(found / found.sum() - exact / exact.sum()).sum() / 2 < (0.065 if power < 4.0 else 0.085)
+                assert prior.mean_km == pytest.approx(np.average(km, weights=exact), rel=0.025)
 
 
 @pytest.mark.parametrize("scale", [1e-300, 1e-6, 1.0, 1e6, 1e300])
