@@ -3,46 +3,37 @@
 Ratios are taken side by side in one run, medians of several. Parts: ``kernel``, ``planning``, ``whole``, ``growth``,
 ``workers``; ``large`` (20 million workers) and ``nation`` (130 million), which are run only where they are named.
 
-Where the time goes (Dask's task stream and py-spy, 5 million workers, 250,000 zones, 50,000 destinations, one process
-with one worker, warm, 10.4 s): drawing 42 % (per destination of 100 workers 65 µs: the prior's pieces 20, spreading
-20, cells 17, urn and sorting 8; then writing the table), planning 22 (three quarters of it coarsening and
-predicting), reading 17, collecting 7, zones 4, verifying and publishing 7. The last two cannot be divided among
-workers, but use a second core for half of their time. The first run calibrates each new headcount and number of
-cells, too: 43 µs each, 1 s in all. Starting takes 2.3 s of imports (numba and what it loads of scipy, Dask, polars,
-pandas for pyarrow), in each process.
+Where the time goes (progress, 5 million workers, 250,000 zones, 50,000 destinations, one process with one worker, warm,
+5.6 s): zones 4 %, reading 19, collecting 11, planning 17, drawing 40, verifying and publishing 6. Zones, verifying and
+publishing, and some 0.1 s between stages, are the driver's and take as long with two workers: 0.6 s of 3.8. The first
+run calibrates each new headcount and number of cells, too: 43 µs each, 1 s in all. Starting takes 2.3 s of imports
+(numba and what it loads of scipy, Dask, polars, pandas for pyarrow), in each process.
 
-Since then, in turns with the code of then on another, faster machine: nodes of 64 bytes and a search that goes on where
-it was. Planning takes 18.6 µs a destination instead of 22.3, drawing 24.7 instead of 28.3 (50,000 zones; the prior 7.6
-of each instead of 9.4), with 500,000 zones 24.2 instead of 29.9 and 30.9 instead of 36.8 (the prior 9.9 instead of
-12.8). 10 times the zones make 18 % more pieces, so neither can grow much less: 1.28 times, 1.30 before, of which
-partitions that end at unlike times are a part. 5 million workers: with one worker 5.8 s instead
-of 6.5, with two 4.2 instead of 4.5; what is divided takes less, so two are 1.40 times as fast, not 1.44 (two releases
-at once, which share nothing: 1.6). Planning after all is collected, more or other partitions, tables written as
-dictionaries and other first limits of splits were tried, and pay nothing.
+By destination (50,000 zones, 100 workers, one thread; in brackets with 500,000 zones, a larger region): the prior takes
+6.6 µs (8.4), of which the walk through the tree 4.6 (6.0); surveying up to 64 cells 4.2 (4.5), which a twentieth (a
+fifth) of the destinations do again with 256 for 30; cutting 13 cells (18) 2.4, finding those of workers 1.4, the urn
+0.6, spreading 4.4 (5.1), sorting 1.3; then random words and writing, half as much again. Rhode Island, 0.43 s: zones
+0.05, reading 0.10, collecting 0.05, lengths 0.02, planning 0.07, drawing 0.10, publishing 0.04.
 
-Task by task (Dask's task stream, quiet, 5 million workers, draws begun as soon as their partition was planned): with
-two workers none idles from the first task to the last, 3.3 s after 5.9 with one, 1.8 times; zones before (0.25 s),
-verifying and publishing after (0.4 s, on both cores already) take as long with two. To be 1.7 times as fast in all,
-these would have to take 0.4 s together, not 0.7.
-Drawing a partition as soon as it was planned gained next to nothing on Rhode Island, and needed a check that what is
-drawn is what is stated after a worker was lost: not kept. Nor was reading a block of CSV ahead (3 of 75 ms), nor
-searching ids in order in `verify`. 10 times the zones take 1.4 times the time of planning (more destinations are looked
-at with more cells there) and 1.1 times that of drawing.
+What made a difference, in turns with the code before: nodes of one cache line; the decay of all pieces at once; pieces
+where the mass is (242 of them instead of 345, as exact; 176 instead of 340 in Rhode Island); splits along the nodes
+visited for pieces, without a search (64 cells: 2.2 µs instead of 4.7); order by counting comparisons, not by sorting
+(100 splits: 0.5 µs instead of 2.4), of workers by counting them (0.2 instead of 2.9); noise of lengths digit by digit
+(0.001 s instead of 0.1 to 0.3 of one worker while others wait); calibrations looked up once a headcount; partitions
+even by what a destination costs (14 + 0.19·workers µs to draw).
 
-Rhode Island, in turns with the version before, 0.77 s instead of 0.88 (least of 60 runs each): the decay of all pieces
-at once, which the processor does several of at a time (a prior 6.7 µs instead of 8.5), only candidates that are looked
-at, calibrations looked up once a headcount, the class of a destination found once, not twice, partitions even by what
-a destination costs (14 + 0.19·workers µs to draw, 18 to 32 to plan). Writing the zones later, when a core idles, saves
-some 3 % more, but then progress tells how soon a fault was found. What is left: zones 0.06 s, reading 0.13, collecting
-0.06, lengths and their classes 0.05, planning 0.12, drawing 0.10, publishing 0.05. Two threads get 1.6 to 1.7 times as
-much done as one in a kernel on its own.
+What did not: nodes of 32 bytes, several walks side by side with or without branches, touching nodes beforehand, large
+pages (files have them already), fewer cells looked at first, planning after all is collected, more or other partitions,
+reading a block of CSV ahead. A loop of no turns in the walk's condition, or one more condition, costs 1 µs a prior.
+Drawing a partition as soon as it was planned gained next to nothing, and needed a check that what is drawn is what is
+stated after a worker was lost; writing the zones while tables are read a second time saved 3 %, but progress told how
+soon a fault was found. ISA-L unpacks gzip in a quarter of the time, but Arrow's threads would call Python for it: a
+process that ends early then hangs or aborts. Two threads get 1.6 to 1.7 times as much done as one in a kernel on its
+own.
 
-10 times the zones: a walk through the tree takes 8.5 µs instead of 3.6, though only 1.17 times as many nodes are
-visited: the near ones are in no cache. Reading them without deciding anything takes 1.9 instead of 1.4. Nodes of 32
-bytes, several walks side by side, touching nodes beforehand, a search without branches and fewer cells looked at gain
-nothing, or 5 % at most. The same region with each zone cut in ten takes as long as a region of ten times the zones.
-ISA-L unpacks gzip in a quarter of the time, but Arrow's threads would call Python for it: a process that ends early
-then hangs or aborts.
+10 times the zones: a larger region has a quarter more pieces, as more of its mass is far, and longer commutes, so that
+four times as many destinations are looked at with 256 cells. Where each zone of the same region is cut in ten, pieces
+and cells stay as they are; spreading takes longer (more zones in a piece), and a quarter more pairs are written.
 """
 
 import argparse
