@@ -18,10 +18,11 @@ worker of one destination has another origin*, headcounts public. What the other
 Columns: worker-weighted mean absolute error of a destination's average commute (km); common part of commuters, tract to
 tract and tract to zone. Mean ± standard deviation over draws.
 
-Seen: km and common part at ε = 1, 2, 4, 8.6. Rows without a mark are one run of this code, 4 draws each (Leeds: 5 of
-those that others made). Rows with ° are of earlier runs, 5 draws each unless said; nothing that they depend on has
-changed since. Deviations are below 3 % of the km, in Leeds and of few draws up to some 10 %. `tests.benchmarks.utility`
-draws planned rows with other seeds: both differ by no more.
+Seen: km and common part at ε = 1, 2, 4, 8.6. Rows without a mark are one run, 4 draws each (Leeds: 5 of those that
+others made), before the prior's pieces followed its mass: see `tests.benchmarks.utility` for planned rows since; what
+changed most is Leeds, 0.220 km instead of 0.259 at ε = 1. Rows with ° are of earlier runs, 5 draws each unless said;
+nothing that they depend on has changed since. Deviations are below 3 % of the km, in Leeds and of few draws up to some
+10 %. `tests.benchmarks.utility` draws planned rows with other seeds: both differ by no more.
 
 Rhode Island 2019, tract to zone    ε = 1         2           4           8.6
 histogram                        1.280 .601  1.037 .687  0.757 .816  0.389 .961

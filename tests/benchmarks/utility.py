@@ -14,43 +14,43 @@ Seen, all in one run of this code (5 draws each; the best number of prior-mass c
 confidential table, by one draw of each):
 
 Rhode Island 2019 main       ε = 0.5          1          2          4        8.6         10
-planned, km                1.936±.019 1.614±.016 1.287±.011 1.095±.013 1.037±.012 1.032±.007
-best fixed cells, km       2.056±.016 1.721±.016 1.365±.011 1.130±.007 1.037±.011 1.038±.007
-planned, as given          2.866±.004 2.345±.008 1.607±.014 1.156±.009 1.040±.009 1.036±.009
-best fixed, as given       2.716±.009 2.299±.012 1.739±.019 1.205±.011 1.036±.011 1.042±.015
-tract cells, km            8.585      7.882      6.293      3.151      1.070      1.060
-planned, common part       0.741      0.761      0.789      0.826      0.859      0.860
-common part, as given      0.723      0.749      0.783      0.821      0.856      0.858
-predicted, km              2.04       1.70       1.31       1.08       0.99       0.99
-predicted, as given        2.45       1.92       1.33       0.94       0.80       0.80
-prior alone 2.189 km (predicted 2.42), common part 0.728; as given 3.547 (3.16), 0.701; the urn alone, without privacy,
+planned, km                1.934±.009 1.608±.020 1.288±.012 1.093±.010 1.039±.012 1.032±.006
+best fixed cells, km       2.056±.014 1.724±.014 1.372±.014 1.137±.010 1.040±.011 1.037±.010
+planned, as given          2.866±.002 2.343±.007 1.599±.014 1.147±.009 1.038±.009 1.038±.007
+best fixed, as given       2.710±.007 2.293±.013 1.726±.018 1.197±.012 1.035±.010 1.041±.015
+tract cells, km            8.600      7.898      6.312      3.171      1.067      1.056
+planned, common part       0.740      0.760      0.788      0.825      0.859      0.861
+common part, as given      0.724      0.749      0.783      0.821      0.856      0.859
+predicted, km              2.06       1.72       1.33       1.08       1.00       1.00
+predicted, as given        2.44       1.92       1.33       0.94       0.81       0.80
+prior alone 2.178 km (predicted 2.44), common part 0.728; as given 3.541 (3.16), 0.702; the urn alone, without privacy,
 1.046±.014 km, 0.862
 
 District of Columbia 2023
-planned, km                0.453±.004 0.369±.003 0.290±.006 0.244±.001 0.227±.003 0.228±.005
-best fixed cells, km       0.471±.006 0.379±.004 0.301±.006 0.248±.002 0.229±.005 0.229±.005
-planned, as given          0.456±.003 0.363±.005 0.284±.004 0.241±.006 0.231±.005 0.230±.005
-best fixed, as given       0.472±.004 0.369±.004 0.293±.007 0.255±.003 0.229±.004 0.229±.005
-tract cells, km            0.839      0.766      0.599      0.348      0.229      0.228
-planned, common part       0.648      0.668      0.703      0.766      0.859      0.861
-common part, as given      0.648      0.666      0.697      0.757      0.822      0.847
-predicted, km              0.48       0.39       0.30       0.23       0.21       0.21
-predicted, as given        0.67       0.50       0.34       0.23       0.20       0.19
-prior alone 0.529 km (predicted 0.59), common part 0.632; as given 0.540 (0.91), 0.631; the urn alone 0.224±.003 km,
-0.864
+planned, km                0.464±.007 0.380±.005 0.295±.005 0.245±.004 0.227±.003 0.228±.005
+best fixed cells, km       0.485±.005 0.386±.003 0.301±.005 0.248±.003 0.229±.005 0.229±.005
+planned, as given          0.454±.003 0.363±.006 0.283±.005 0.239±.005 0.233±.006 0.230±.004
+best fixed, as given       0.471±.004 0.369±.004 0.294±.007 0.251±.003 0.229±.004 0.229±.005
+tract cells, km            0.839      0.766      0.600      0.348      0.229      0.228
+planned, common part       0.649      0.669      0.702      0.762      0.860      0.862
+common part, as given      0.649      0.667      0.697      0.757      0.834      0.852
+predicted, km              0.49       0.40       0.30       0.23       0.21       0.21
+predicted, as given        0.67       0.51       0.34       0.23       0.20       0.19
+prior alone 0.540 km (predicted 0.60), common part 0.634; as given 0.541 (0.91), 0.631; the urn alone, without privacy,
+0.224±.003 km, 0.864
 
 Leeds 2011
-planned, km                0.425±.009 0.259±.005 0.158±.002 0.107±.007 0.089±.007 0.087±.007
-best fixed cells, km       0.465±.004 0.311±.004 0.182±.005 0.108±.007 0.087±.008 0.087±.007
-planned, as given          0.790±.009 0.487±.008 0.200±.004 0.101±.010 0.090±.009 0.087±.008
-best fixed, as given       0.838±.010 0.482±.002 0.236±.007 0.109±.005 0.088±.009 0.087±.008
+planned, km                0.389±.016 0.220±.008 0.110±.010 0.093±.007 0.087±.008 0.087±.007
+best fixed cells, km       0.480±.015 0.274±.011 0.142±.006 0.097±.010 0.088±.009 0.087±.007
+planned, as given          0.739±.011 0.412±.004 0.161±.006 0.098±.007 0.087±.008 0.087±.007
+best fixed, as given       0.755±.005 0.440±.006 0.159±.006 0.095±.007 0.092±.004 0.086±.006
 zone cells, km             2.246      1.520      0.615      0.114      0.087      0.087
-planned, common part       0.802      0.852      0.893      0.906      0.911      0.912
-common part, as given      0.788      0.841      0.892      0.909      0.910      0.910
-predicted, km              0.54       0.29       0.13       0.08       0.08       0.08
-predicted, as given        0.72       0.37       0.15       0.08       0.07       0.07
-prior alone 0.465 km (predicted 0.77), common part 0.784; as given 1.162 (1.24), 0.751; the urn alone 0.084±.004 km,
-0.912
+planned, common part       0.809      0.862      0.901      0.910      0.913      0.912
+common part, as given      0.796      0.851      0.900      0.912      0.913      0.912
+predicted, km              0.52       0.28       0.14       0.09       0.08       0.08
+predicted, as given        0.71       0.37       0.16       0.08       0.07       0.07
+prior alone 0.480 km (predicted 0.76), common part 0.791; as given 1.119 (1.22), 0.758; the urn alone, without privacy,
+0.084±.004 km, 0.912
 
 Made-up regions of few workers, 10 draws (such a region is gravity and noise: a fitted prior is nearly the truth there,
 better than it is believed to be, so that the prior alone errs by 0.632 and 0.554 km at ε = 0.5)
