@@ -165,5 +165,5 @@ def _columns(path: Path) -> list[str]:
 def _read(path: Path, columns: list[str]) -> pa.Table:
     try:
         return pq.read_table(path, columns=columns, partitioning=None)
-    except (pa.ArrowException, OSError, KeyError):
+    except (pa.ArrowException, OSError, KeyError, UnicodeDecodeError):
         raise ReleaseCorruptError(f"{path} must be a Parquet file with the columns {', '.join(columns)}") from None

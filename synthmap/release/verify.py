@@ -72,7 +72,7 @@ def verify(directory: Path) -> Verified:
         plan = pq.read_table(directory / "plan.parquet")
         rows, workers, destinations = _check_table(directory, manifest, plan)
         check_statement(directory, manifest, plan)
-    except (pa.ArrowException, OSError, KeyError):
+    except (pa.ArrowException, OSError, KeyError, UnicodeDecodeError):
         raise ReleaseCorruptError(f"{directory.name}: a Parquet file cannot be read") from None
     return Verified(manifest.release, len(manifest.files), rows, workers, destinations)
 
