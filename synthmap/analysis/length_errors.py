@@ -12,7 +12,7 @@ from synthmap.analysis.lengths import BIN_KM
 from synthmap.analysis.prior_cells import Domain, Resampled, domain_of, inside
 from synthmap.analysis.urns import Urn, between
 from synthmap.compiled import compiled
-from synthmap.geography.distance import EARTH_KM, arcs_km, great_circle_km
+from synthmap.geography.distance import EARTH_KM, great_circle_km
 from synthmap.geography.hierarchy import ZoneTree
 from synthmap.geography.prior import finest_level
 
@@ -60,9 +60,7 @@ def common_part_and_wasserstein_km(found: LengthErrors) -> tuple[float, float]:
 
 def classes_of(tree: ZoneTree) -> int:
     """Return how many classes of `CLASS_KM` hold every length in a region."""
-    places = tree.level_centre[finest_level(tree)]
-    farthest = float(arcs_km(((places - tree.nodes["centre"][0]) ** 2).sum(axis=1)).max())
-    return math.ceil(min(2.0 * farthest, math.pi * EARTH_KM) / CLASS_KM) + 2
+    return math.ceil(min(2.0 * float(tree.nodes["radius"][0]), math.pi * EARTH_KM) / CLASS_KM) + 2
 
 
 @compiled

@@ -81,12 +81,7 @@ def pieces_from(tree: ZoneTree, point: NDArray[np.float64], scale_km: float, pow
 
 @compiled
 def _filled(
-    room: Pieces,
-    tree: ZoneTree,
-    point: NDArray[np.float64],
-    scale_km: float,
-    largest: float,
-    bulk: float,
+    room: Pieces, tree: ZoneTree, point: NDArray[np.float64], scale_km: float, largest: float, bulk: float
 ) -> tuple[Pieces, int]:
     """Return pieces in `room`, or in a larger one if they do not fit, and how many there are; see `_fill`."""
     size = _fill(room, tree, point, scale_km, largest, bulk)
@@ -98,12 +93,7 @@ def _filled(
 
 @compiled
 def _fill(
-    room: Pieces,
-    tree: ZoneTree,
-    point: NDArray[np.float64],
-    scale_km: float,
-    largest: float,
-    bulk: float,
+    room: Pieces, tree: ZoneTree, point: NDArray[np.float64], scale_km: float, largest: float, bulk: float
 ) -> int:
     """Fill `room` with pieces; return how many there are, or −1 if they do not fit.
 

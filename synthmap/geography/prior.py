@@ -321,10 +321,14 @@ def piece_at(values: NDArray[np.integer[Any]], at: int, last: int, first: int = 
 @compiled
 def mass_below(prior: Prior, cumulative: NDArray[np.int64], rank: int) -> int:
     """Return the prior mass of all ranks below `rank` (Z + 1: everything)."""
-    pieces = prior.decay.size
-    piece = piece_at(prior.start, rank, pieces + 1)
+    return mass_below_in(prior, cumulative, piece_at(prior.start, rank, prior.decay.size + 1), rank)
+
+
+@compiled
+def mass_below_in(prior: Prior, cumulative: NDArray[np.int64], piece: int, rank: int) -> int:
+    """Return the same where the last piece that starts at or before `rank` is known."""
     below = prior.mass[piece]
-    if piece < pieces:
+    if piece < prior.decay.size:
         below += prior.decay[piece] * (cumulative[rank] - cumulative[prior.start[piece]])
     return int(below)
 

@@ -11,7 +11,7 @@ from synthmap.geography.coarsening import (
 )
 from synthmap.geography.distance_cells import split_by_distance
 from synthmap.geography.hierarchy import ZoneTree
-from synthmap.geography.prior import Prior, PriorModel, elsewhere_share_of, prior_at_scale, rank_in
+from synthmap.geography.prior import Prior, PriorModel, elsewhere_share_of, mass_below_in, prior_at_scale, rank_in
 from synthmap.kernels.bounded import KEEP_UNITS, uniform_below
 from synthmap.kernels.urn import draw
 
@@ -39,13 +39,11 @@ def coarsen(
 def cell_masses(prior: Prior, cumulative: NDArray[np.int64], bounds: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the prior mass below each bound, shape (cells + 1,)."""
     out = np.empty(bounds.size, np.int64)
-    pieces, piece = prior.decay.size, 0
+    piece = 0
     for i in range(bounds.size):
-        while piece <= pieces and prior.start[piece + 1] <= bounds[i]:  # bounds ascend
+        while piece <= prior.decay.size and prior.start[piece + 1] <= bounds[i]:  # bounds ascend
             piece += 1
-        out[i] = prior.mass[piece]
-        if piece < pieces:
-            out[i] += prior.decay[piece] * (cumulative[bounds[i]] - cumulative[prior.start[piece]])
+        out[i] = mass_below_in(prior, cumulative, piece, bounds[i])
     return out
 
 

@@ -5,7 +5,7 @@ import pyarrow as pa
 import pytest
 
 from synthmap.geography.canonical import canonical
-from synthmap.geography.decay import _fill, _room, inverse_powers
+from synthmap.geography.decay import _fill, _room, inverse_powers, rough_mean_km
 from synthmap.geography.distance import arcs_km, great_circle_km
 from synthmap.geography.prior import (
     NO_TABLE,
@@ -112,6 +112,17 @@ def test_any_decay_makes_pieces_of_all_zones(make_town, power, scale):
         == (prior.decay * np.diff(town.tree.cumulative[prior.start[: pieces + 1]])).tolist()
     )
     assert (prior.by_decay.right < 0).sum() == pieces
+
+
+def test_the_rough_mean_is_near_enough_to_sort_by(make_town):
+    for town in (make_town(zones=4_000), grid(64)):
+        points = town.points(np.arange(len(town.zones)))
+        off = []
+        for place in range(5, len(points), len(points) // 40):
+            km = arcs_km(((points - points[place]) ** 2).sum(axis=1))
+            mean = np.average(km, weights=town.zones.weight * (1 + km / 10.0) ** -2.5)
+            off.append(rough_mean_km(town.tree, 10.0, 2.5, points[place]) / mean - 1)
+        assert np.std(off) < 0.03
 
 
 def test_pieces_that_do_not_fit_spoil_nothing(town):

@@ -2,6 +2,7 @@ import json
 import shutil
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from synthmap.errors import ReleaseCorruptError, ReleaseNotFoundError
@@ -228,10 +229,20 @@ def test_no_release_is_told_from_a_broken_one(tmp_path, small_release):
             verify(path)
 
 
-def test_unreadable_parquet_is_refused_though_its_hash_is_right(small_release):
-    directory = small_release()
+def no_parquet(path):
+    path.write_bytes(b"PAR1 this is none PAR1")
+
+
+def a_name_that_is_no_utf8(path):
+    pq.write_table(pq.read_table(path), path, store_schema=False)
+    path.write_bytes(path.read_bytes().replace(b"cells", b"\xe8ells"))
+
+
+@pytest.mark.parametrize("damage", [no_parquet, a_name_that_is_no_utf8])
+def test_unreadable_parquet_is_refused_though_its_hash_is_right(small_release, damage):
+    directory = small_release(stated=True)
     broken = directory / "plan.parquet"
-    broken.write_bytes(b"PAR1 this is none PAR1")
+    damage(broken)
     record = read_manifest(directory).model_dump(mode="json")
     record["files"]["plan.parquet"] = {"sha256": sha256(broken), "bytes": broken.stat().st_size}
     (directory / "manifest.json").write_text(json.dumps(record))
