@@ -2,13 +2,14 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from synthmap.errors import QueryError
+from synthmap.geography.zones import ELSEWHERE
 from synthmap.published.boxes import Box, project
 from synthmap.published.places import ZONE
 from synthmap.published.store import OpenedRelease
@@ -17,6 +18,8 @@ from synthmap.published.table import Block, Rows
 from synthmap.published.units import Units
 
 MOST = 2**53  # of counts and numbers of rows: what every JSON reader takes as an exact number
+Kind = Literal["between", "within", "elsewhere"]
+"""What a flow is: between two units, within one, or from everywhere else. Between two levels none is within."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +40,8 @@ class Query:
         Only flows with units in it, by their points. A flow's count never depends on the box.
     box_end : {"origin", "destination", "both"}, optional
         Which ends must be in the box; must be told where there is one.
+    kind : {"between", "within", "elsewhere"}, optional
+        Only flows of this kind.
 
     Raises
     ------
@@ -52,6 +57,7 @@ class Query:
     top: int | None = None
     box: Box | None = None
     box_end: Literal["origin", "destination", "both"] | None = None
+    kind: Kind | None = None
 
     def __post_init__(self) -> None:
         if self.box is not None and self.box_end is None:
@@ -81,12 +87,15 @@ class Page:
         Longitude and latitude of the ends; NaN for everywhere else.
     next : Position, optional
         Where the next page starts, if there is one.
+    sums : dict of int, optional
+        Workers of all flows of a query for the largest, of every kind, whichever it asks for.
     """
 
     rows: pl.DataFrame
     origins: NDArray[np.float64]
     destinations: NDArray[np.float64]
     next: Position | None
+    sums: dict[Kind, int] | None = None
 
 
 @dataclass(frozen=True)
@@ -125,7 +134,8 @@ def find_flows(opened: OpenedRelease, query: Query, *, limit: int, after: Positi
     if found.origins.size > wanted:
         origin, destination, count = rows.row(-1)[:3]
         last = Position(count, origin, destination, taken + wanted)
-    return Page(rows, _points(table.origins, page.origins), _points(table.destinations, page.destinations), last)
+    ends = _points(table.origins, page.origins), _points(table.destinations, page.destinations)
+    return Page(rows, *ends, last, search.sums if query.top is not None else None)
 
 
 def _rows(opened: OpenedRelease, table: Sums, picked: _Picked) -> pl.DataFrame:
@@ -160,10 +170,13 @@ class _Search:
             query.box if query.box_end != "origin" else None,
         )
         self._columns = 1 + len(opened.manifest.segments) + len(table.interval)
+        self._elsewhere = None if opened.manifest.zones.elsewhere is None else _code(table.origins, ELSEWHERE, "origin")
+        self._alike = table.origins.level == table.destinations.level
+        self.sums: dict[Kind, int] = dict.fromkeys(get_args(Kind), 0)
         self._after: tuple[int, int, int] | None = None
         if after is not None:
-            origin = int(table.origins.codes((after.origin,), "cursor")[0])
-            destination = int(table.destinations.codes((after.destination,), "cursor")[0])
+            origin = _code(table.origins, after.origin, "cursor")
+            destination = _code(table.destinations, after.destination, "cursor")
             self._after = after.count, destination, origin
 
     def first(self, number: int) -> _Picked:
@@ -173,7 +186,7 @@ class _Search:
         start = self._after[1] if self._after else 0
         for block in self._blocks(start):
             behind = block.after(*self._after[1:]) if self._after else 0
-            rows = self._wanted(block, self._query.min_count)
+            rows = self._of_kind(block, self._wanted(block, self._query.min_count))
             rows = rows[np.searchsorted(rows, behind) :][: number - found]
             parts.append(self._picked(block, rows))
             found += rows.size
@@ -182,11 +195,13 @@ class _Search:
         return self._joined(parts)
 
     def largest(self, number: int) -> _Picked:
-        """Return the largest rows, by count, then destination, then origin."""
+        """Return the largest rows, by count, then destination, then origin; add all rows to the sums."""
         best = self._joined([])
         least = self._query.min_count
         for block in self._blocks(0):
-            rows = self._wanted(block, least)
+            every = self._wanted(block, self._query.min_count)
+            self._add(block, every)
+            rows = self._of_kind(block, every[block.values[0][every] >= least])
             counts = block.values[0][rows]
             if self._after:
                 top, destination, origin = self._after
@@ -225,6 +240,22 @@ class _Search:
             found = found[self._origins[origins[found]]]
         return found + inside.start if isinstance(inside, slice) else inside[found]
 
+    def _kinds(self, block: Block, rows: NDArray[np.int64]) -> dict[Kind, NDArray[np.bool_]]:
+        """Return which rows are of each kind."""
+        origins, none = block.origins[rows], np.zeros(rows.size, np.bool_)
+        elsewhere = none if self._elsewhere is None else origins == self._elsewhere
+        within = ~elsewhere & (origins == block.destination_of(rows)) if self._alike else none
+        return {"between": ~(elsewhere | within), "within": within, "elsewhere": elsewhere}
+
+    def _of_kind(self, block: Block, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        return rows if self._query.kind is None else rows[self._kinds(block, rows)[self._query.kind]]
+
+    def _add(self, block: Block, rows: NDArray[np.int64]) -> None:
+        """Add the workers of rows to the sums."""
+        counts = block.values[0][rows]
+        for kind, among in self._kinds(block, rows).items():
+            self.sums[kind] += int(counts[among].sum(dtype=np.int64))
+
     def _picked(self, block: Block, rows: NDArray[np.int64]) -> _Picked:
         values = np.stack([column[rows].astype(np.int64) for column in (*block.values, *block.interval)])
         return _Picked(block.origins[rows], block.destination_of(rows), values)
@@ -241,6 +272,10 @@ class _Search:
 def _largest(counts: NDArray[np.integer], number: int) -> NDArray[np.int64]:
     """Return the places of the largest counts, of equal ones the first, in that order."""
     return np.argsort(np.iinfo(counts.dtype).max - counts, kind="stable")[:number]
+
+
+def _code(units: Units, name: str, parameter: str) -> int:
+    return int(units.codes((name,), parameter)[0])
 
 
 def _chosen(

@@ -10,9 +10,11 @@ from typing import Any
 from missing import missing
 
 CHROMIUM = "chromium"
-# no display and no graphics card; nothing of the browser's own asks the network
-FLAGS = ("--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--disable-background-networking",
-         "--disable-component-update", "--disable-sync", "--no-first-run")  # fmt: skip
+# no display and no graphics card: only WebGL is computed as if there were one, what it drew is put together without;
+# nothing of the browser's own asks the network
+FLAGS = ("--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--disable-gpu-compositing",
+         "--disable-background-networking", "--disable-component-update", "--disable-sync",
+         "--no-first-run")  # fmt: skip
 PATIENCE = 30_000  # milliseconds that anything may take, on a busy machine
 
 

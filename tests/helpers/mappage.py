@@ -11,12 +11,26 @@ import layout
 PHONE = {"width": 390, "height": 844}
 MIDDLE = (440, 474)  # pixels of the middle of the map at 1280 × 900
 FRAME = "() => new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))"
+# what ends may be what something else waits for: nothing may go on for as long as some frames take to be drawn
+REST = """patience => new Promise((rested, failed) => {
+  const end = performance.now() + patience;
+  let quiet = 0;
+  const look = () => {
+    const working = document.querySelector('.status[data-working], .status .busy');
+    quiet = working ? 0 : quiet + 1;
+    if (quiet > 5) rested();
+    else if (performance.now() > end)
+      failed(new Error(`still going on: ${working?.dataset.working ?? working?.textContent}`));
+    else setTimeout(() => requestAnimationFrame(look), 10);
+  };
+  look();
+})"""
 
 
 def usable(page: Any) -> None:
     """Wait until a reader can begin: zones are drawn by the scale of the legend, and controls offer the release."""
     page.wait_for_selector("[data-legend=circles] li")
-    for control in page.get_by_label("Level", exact=True).all():
+    for control in page.get_by_label("Level").all():
         control.wait_for()
         assert control.is_enabled()
     page.evaluate(FRAME)
@@ -34,11 +48,7 @@ def until(page: Any, seen: Callable[[], object]) -> None:
 def settle(page: Any) -> None:
     """Wait until nothing is being loaded and the map is drawn."""
     page.wait_for_selector(".legend", state="attached")
-    quiet = 0
-    while quiet < 2:  # what ends may be what something else waits for
-        page.wait_for_selector("body:not(:has(.status[data-working], .status .busy))")
-        page.wait_for_timeout(100)
-        quiet = 0 if page.locator(".status[data-working]").count() else quiet + 1
+    page.evaluate(REST, browser.PATIENCE)
 
 
 def at(longitude: float, latitude: float, zoom: float = 10.0) -> str:

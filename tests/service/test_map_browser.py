@@ -1,5 +1,6 @@
 """The map in a browser: releases, zones, areas, links; what it says when things go wrong."""
 
+import re
 from contextlib import ExitStack
 from urllib.parse import parse_qsl, urlsplit
 
@@ -34,6 +35,23 @@ def test_a_release_is_shown_and_another_can_be_chosen(shown, made_up, odd, tmp_p
     assert "Live here" in page.locator("[data-legend=circles]").inner_text()
 
 
+@pytest.mark.parametrize(("delta", "promise"), [
+    (0, "ε-differentially private, ε = 4. "), (1e-6, "(ε, δ)-differentially private with ε = 4, δ = 1·10⁻⁶. "),
+])  # fmt: skip
+def test_the_promise_names_delta_where_there_is_one(chrome_page, live_server, odd, delta, promise):
+    page = chrome_page
+
+    def private(route):
+        found = route.fetch().json()
+        found["releases"] = [one | {"private": True, "epsilon": 4, "delta": delta} for one in found["releases"]]
+        route.fulfill(json=found)
+
+    page.route("**/releases", private)
+    page.goto(f"{live_server}/map#release={odd}")
+    settle(page)
+    assert f"homes are drawn, {promise}" in page.locator(".release").inner_text()
+
+
 ORDER = """() => ['.over', '.status', '.maplibregl-ctrl-top-left', '.maplibregl-ctrl-top-right']
     .map((one) => Number(getComputedStyle(document.querySelector(one)).zIndex) || 0)"""
 
@@ -61,7 +79,7 @@ def test_a_clicked_zone_has_the_workers_of_the_api_and_the_link_restores_it(show
 
 def test_odd_ids_are_text_everywhere(shown, odd, tmp_path):
     page = shown(odd, end="home")
-    page.get_by_label("Level").nth(1).select_option("zone")
+    page.get_by_label("Level", exact=True).select_option("zone")
     for name in NAMES:
         page.get_by_label("Id", exact=True).fill(name)
         page.get_by_role("button", name="Choose", exact=True).click()
@@ -97,9 +115,9 @@ def test_an_area_is_drawn_by_mouse_and_by_keyboard(shown, odd, tmp_path):
                 page.keyboard.press("Enter")
         else:
             x, y = MIDDLE
-            for dx, dy in ((-100, -200), (170, -200), (170, 200), (-100, 200)):
+            for number, (dx, dy) in enumerate(((-100, -200), (170, -200), (170, 200), (-100, 200)), 1):
                 page.mouse.click(x + dx, y + dy)
-                page.wait_for_timeout(350)
+                page.get_by_text(re.compile(rf"^{number} corners?\b")).wait_for()
         picture(page, f"drawing-{'keys' if keys else 'mouse'}", tmp_path)
         with page.expect_request("**/analyses/origins*") as asked:
             page.get_by_role("button", name="Finish").click()
@@ -190,18 +208,21 @@ def test_the_keyboard_reaches_every_control(shown, odd):
 
 
 @pytest.mark.parametrize("key", ["schlüssel", "“key”", "two words", "клю́ч"])
-def test_a_key_that_is_none_is_refused_and_not_kept(shown, odd, key):
-    page = shown(odd)
-    unfold(page, "Key and publishing")
-    page.get_by_label("Key", exact=True).fill(key)
-    page.get_by_role("button", name="Use the key").click()
-    assert "no key has" in page.locator(".status .failed").inner_text()
-    assert page.evaluate("sessionStorage.length") == 0
-    page.goto(f"{page.url.split('#')[0]}?token={key}#release={odd}")
-    page.locator(".status .failed", has_text="no key has").wait_for()
+def test_a_key_that_is_none_is_refused_and_not_kept(chrome_page, live_server, odd, key):
+    page, refused = chrome_page, chrome_page.locator(".status .failed")
+    page.goto(f"{live_server}/map?token={key}#release={odd}")
+    refused.filter(has_text="no key has").wait_for()
     settle(page)
     assert "token" not in page.url
     assert page.locator("[data-legend=circles] li").count() > 0
+    assert page.evaluate("sessionStorage.length") == 0
+    refused.get_by_role("button", name="Dismiss").click()
+    assert refused.count() == 0
+    unfold(page, "Key and publishing")
+    page.get_by_label("Key", exact=True).fill(key)
+    page.get_by_role("button", name="Use the key").click()
+    assert "no key has" in refused.inner_text()
+    assert page.evaluate("sessionStorage.length") == 0
 
 
 def test_tiles_that_are_missing_come_when_they_are_asked_for_again(shown, odd, made_up):

@@ -1,8 +1,9 @@
 """The legends match what is drawn: circles, widths of flows and thermal colours, measured in pictures of the map."""
 
+import mapbox_vector_tile
 import numpy as np
 import pytest
-from mappage import MIDDLE, at, get, picture
+from mappage import MIDDLE, at, get, picture, service
 from PIL import Image
 
 LONELY = at(2.75, 48.05)  # in the middle of the zone 001, where 45 work
@@ -65,3 +66,16 @@ def test_the_legend_matches_the_widths_of_flows_that_are_drawn(shown, odd, tmp_p
     body = (apart(column, np.median(column, axis=0)) > 60).sum()
     assert most == east > west
     assert abs(body - told[most]) <= 1
+
+
+def test_the_legend_of_circles_tells_their_level_which_is_not_that_of_flows(shown, made_up, odd):
+    page = shown(odd, level="side")
+    assert page.locator("[data-legend=flows] h3").inner_text().endswith("by side")
+    assert page.locator("[data-legend=circles] h3").inner_text() == "Work here, by zone"
+    page = shown(made_up, level="zone", end="home", totals="thermal", at=at(-45, 35, 0.5))
+    tile = page.request.get(f"{service(page)}/collections/{made_up}.origins/tiles/WebMercatorQuad/0/0/0").body()
+    (level,) = {one["properties"]["level"] for one in mapbox_vector_tile.decode(tile)["points"]["features"]}
+    assert level != "zone"
+    told = "several zones together" if level == "grid" else f"by {level}"
+    assert page.locator("[data-legend=flows] h3").inner_text().endswith("by zone")
+    assert page.locator("[data-legend=thermal] h3").inner_text() == f"Live here, {told}"

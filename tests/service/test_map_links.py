@@ -29,8 +29,8 @@ def test_a_link_that_is_followed_on_the_open_page_restores_all_of_the_view(shown
     assert (longitude, latitude, zoom) == pytest.approx((2.35, 48.05, 11), abs=1e-4)
     assert page.get_by_label("Home", exact=True).is_checked()
     assert page.get_by_label("Thermal").is_checked()
-    assert page.get_by_label("Flows").input_value() == "100"
-    assert page.get_by_label("Level").first.input_value() == "side"
+    assert page.get_by_label("Flows", exact=True).input_value() == "100"
+    assert page.get_by_label("Level of flows").input_value() == "side"
     follow(page, odd)  # a link without a place shows all of the release
     assert told(page)["at"] == before
     follow(page, made_up, end="home")

@@ -96,6 +96,19 @@ def test_top_is_by_count_then_ids_and_is_paged(client, made_up, flows):
     ).rows()
 
 
+def test_the_largest_of_a_kind_come_with_the_workers_of_all_kinds(client, odd):
+    answer = client.get(f"/releases/{odd}/od", params={"top": 2, "kind": "between", "f": "geojson"}).json()
+    assert [one["properties"]["count"] for one in answer["features"]] == [35, 22]
+    assert answer["sums"] == {"between": 35 + 22 + 17 + 3 + 1 + 19 + 1, "within": 32, "elsewhere": 10}
+    rows = client.get(f"/releases/{odd}/od", params={"kind": "elsewhere"}).json()
+    assert [(one["origin"], one["destination"], one["count"]) for one in rows["rows"]] == [("elsewhere", "001", 10)]
+    assert "sums" not in rows
+    answer = client.get(f"/releases/{odd}/od", params={"top": 1, "kind": "within", "bbox": "2.05,48,2.8,48.1",
+                                                       "bbox_end": "origin", "level": "side"}).json()  # fmt: skip
+    assert answer["sums"]["elsewhere"] == 0
+    assert client.get(f"/releases/{odd}/od", params={"kind": "other"}).status_code == 400
+
+
 def test_min_count_and_a_box_in_metres(ask, flows):
     from pyproj import Transformer
 

@@ -12,7 +12,7 @@ from synthmap.errors import QueryError
 from synthmap.published import answers
 from synthmap.published.boxes import CRS84, Box, make_box
 from synthmap.published.cursors import read_cursor, write_cursor
-from synthmap.published.od import MOST, Page, find_flows
+from synthmap.published.od import MOST, Kind, Page, find_flows
 from synthmap.published.od import Query as Asked
 from synthmap.published.od_errors import with_errors
 from synthmap.published.places import ZONE
@@ -59,6 +59,9 @@ async def asked(
         Literal["origin", "destination", "both"] | None,
         Query(description="Which ends must lie in the box; needed where there is one."),
     ] = None,
+    kind: Annotated[
+        Kind | None, Query(description="Only flows between two units, within one unit, or from everywhere else.")
+    ] = None,
 ) -> Asked:
     """Return the query that the parameters make."""
     box: Box | None = make_box(numbers(bbox, "bbox", (4, 6)), bbox_crs) if bbox is not None else None
@@ -71,6 +74,7 @@ async def asked(
         top=top,
         box=box,
         box_end=bbox_end,
+        kind=kind,
     )
 
 
@@ -91,9 +95,10 @@ def flows(
     """Return flows, summed to the levels asked for. No flow that fits is an empty answer, not an error.
 
     Counts are synthetic, and expected to be off by `expected_error` workers (root mean square, from public data). A
-    unit called `elsewhere` stands for all places outside the map, at every level. Ids are text and exactly those of the
-    release: in CSV, too, where one that starts with = + - or @ stays as it is. Import CSV as text; a spreadsheet that
-    opens it takes such an id for a formula, and zeros away from others.
+    unit called `elsewhere` stands for all places outside the map, at every level. With `top` JSON and GeoJSON tell
+    `sums`: the workers of all flows that fit, not only of the largest, by `kind`, also where one is asked for. Ids are
+    text and exactly those of the release: in CSV, too, where one that starts with = + - or @ stays as it is. Import CSV
+    as text; a spreadsheet that opens it takes such an id for a formula, and zeros away from others.
     """
     form = negotiate(request, _MEDIA)
     media, write = FORMATS[form]
@@ -110,6 +115,7 @@ def flows(
     extra = {
         "levels": {"origin": query.origin_level, "destination": query.destination_level},
         "numberReturned": page.rows.height,
+        **({} if page.sums is None else {"sums": page.sums}),
         "links": links,
     }
     headers |= _cited(opened, links)

@@ -5,6 +5,7 @@ import tempfile
 from collections import defaultdict
 from dataclasses import replace
 from pathlib import Path
+from typing import get_args
 from unittest.mock import patch
 
 import pytest
@@ -15,7 +16,7 @@ from hypothesis import strategies as st
 from synthmap.errors import QueryError, ReleaseCorruptError
 from synthmap.published import sums
 from synthmap.published.boxes import make_box
-from synthmap.published.od import Query, find_flows
+from synthmap.published.od import Kind, Query, find_flows
 from synthmap.published.places import ZONE
 
 LEVELS = ("state", "county")
@@ -57,6 +58,7 @@ def questions(draw, world: World) -> Query:
         draw(st.sampled_from([None, 1, 3, 1000])),
         box,
         draw(st.sampled_from(["origin", "destination", "both"])),
+        draw(st.sampled_from([None, *get_args(Kind)])),
     )
 
 
@@ -80,8 +82,15 @@ def summed(world: World, origin_level: str, destination_level: str) -> dict[tupl
     return sums
 
 
-def in_plain_python(world: World, query: Query, points) -> list[tuple]:
-    """Return the whole answer to a query."""
+def kind_of(query: Query, origin: str, destination: str) -> Kind:
+    """Return what a flow of an answer is."""
+    if origin == ELSEWHERE:
+        return "elsewhere"
+    return "within" if query.origin_level == query.destination_level and origin == destination else "between"
+
+
+def in_plain_python(world: World, query: Query, points) -> tuple[list[tuple], dict[Kind, int] | None]:
+    """Return the whole answer to a query, and the sums by kind where the largest are asked for."""
     out = []
     for (destination, origin), values in summed(world, query.origin_level, query.destination_level).items():
         inside = {"origin": points["origin", origin], "destination": points["destination", destination]}
@@ -94,9 +103,14 @@ def in_plain_python(world: World, query: Query, points) -> list[tuple]:
         ):
             out.append((origin, destination, *values))
     out.sort(key=lambda row: (row[1].encode(), row[0].encode()))
+    workers = dict.fromkeys(get_args(Kind), 0)
+    for origin, destination, count, *_ in out:
+        workers[kind_of(query, origin, destination)] += count
+    if query.kind is not None:
+        out = [row for row in out if kind_of(query, *row[:2]) == query.kind]
     if query.top is not None:
         out.sort(key=lambda row: -row[2])
-    return out[: query.top]
+    return out[: query.top], None if query.top is None else workers
 
 
 def _inside(point: tuple[float, float], bounds: tuple[float, ...]) -> bool:
@@ -105,16 +119,18 @@ def _inside(point: tuple[float, float], bounds: tuple[float, ...]) -> bool:
 
 
 def pages(opened, query, limit):
-    """Return all rows of an answer, page by page, and their points."""
-    rows, points, after = [], {}, None
+    """Return all rows of an answer, page by page, their points, and the sums that every page tells."""
+    rows, points, told, after = [], {}, [], None
     while True:
         page = find_flows(opened, query, limit=limit, after=after)
         assert page.rows.height <= limit
         rows += page.rows.rows()
+        told.append(page.sums)
         for end, where in (("origin", page.origins), ("destination", page.destinations)):
             points |= {(end, name): tuple(p) for name, p in zip(page.rows[end], where.tolist(), strict=True)}
         if page.next is None:
-            return rows, points
+            assert all(one == told[0] for one in told)
+            return rows, points, told[0]
         assert page.rows.height == limit
         after = page.next
 
@@ -132,9 +148,9 @@ def test_an_answer_is_that_of_plain_python_whatever_the_page(data):
     }
     with tempfile.TemporaryDirectory() as directory, patch.multiple(sums, **turns):
         opened = open_world(Path(directory) / "r", world, **sizes, memory=data.draw(st.sampled_from([0, 5000, 2**20])))
-        _, points = pages(opened, Query(query.origin_level, query.destination_level), 1000)
-        found, _ = pages(opened, query, limit)
-        assert found == in_plain_python(world, query, points)
+        _, points, _ = pages(opened, Query(query.origin_level, query.destination_level), 1000)
+        found, _, told = pages(opened, query, limit)
+        assert (found, told) == in_plain_python(world, query, points)
 
 
 @pytest.fixture
@@ -159,18 +175,18 @@ COUNTIES = World(
 @pytest.mark.parametrize("origin", [*LEVELS, ZONE])
 @pytest.mark.parametrize("destination", [*LEVELS, ZONE])
 def test_every_level_sums_to_the_invariants(make, origin, destination):
-    rows, _ = pages(make(COUNTIES), Query(origin, destination), 1)
+    rows, *_ = pages(make(COUNTIES), Query(origin, destination), 1)
     assert sum(row[2] for row in rows) == 32
     assert all(row[2] == row[3] + row[4] for row in rows)
 
 
 def test_everywhere_else_stays_a_unit_of_its_own_and_lies_in_no_box(make):
     opened = make(COUNTIES)
-    rows, points = pages(opened, Query("state", "state"), 1000)
+    rows, points, _ = pages(opened, Query("state", "state"), 1000)
     assert (ELSEWHERE, "x", 2, 1, 1) in rows
     assert all(map(math.isnan, points["origin", ELSEWHERE]))
     world = make_box((-180, -90, 180, 90), "OGC:CRS84")
-    rows, _ = pages(opened, Query("state", "state", box=world, box_end="origin"), 1000)
+    rows, *_ = pages(opened, Query("state", "state", box=world, box_end="origin"), 1000)
     assert ELSEWHERE not in {row[0] for row in rows}
 
 

@@ -11,6 +11,7 @@ import { type Drawn, Flows } from "./map/flows";
 import { Legend } from "./map/legend";
 import { unwound } from "./map/longitudes";
 import { overview, suitedLevel } from "./map/overview";
+import { Print } from "./map/print";
 import { selected } from "./map/selection";
 import { Tooltip } from "./map/tooltip";
 import { outline, Zones } from "./map/zones";
@@ -78,7 +79,8 @@ export class Session {
       () => void this.start(),
     );
     outline(map, null);
-    parts.over.append(this.#legend.element, this.#draw.element, this.#tooltip.element);
+    const print = new Print(map, this.#legend.element);
+    parts.over.append(print.element, this.#legend.element, this.#draw.element, this.#tooltip.element);
     const promise = new Reading(store, status, "statement", (release) => statement(release, status));
     const files = new Reading(store, status, "downloads", (release) => downloads(release, status));
     this.#readings = [promise, files];

@@ -19,13 +19,23 @@ export interface Flow {
   error?: number | undefined;
 }
 
+/** Workers that no arrow tells, and what their number is expected to be off by, where that is told. */
+export interface Left {
+  count: number;
+  error?: number | undefined;
+}
+
 /** Flows as they are drawn. */
 export interface Drawn {
   level: string;
   places: Place[];
   flows: Flow[];
   /** Workers whose other end is not on the map. */
-  elsewhere: number;
+  elsewhere: Left;
+  /** Workers who live and work in the same unit, or in the chosen area: no arrow leads from it to itself. */
+  within: Left;
+  /** Of these flows the largest: they are listed beside those that are drawn. */
+  inside: Flow[];
   /** Whether these are all the flows there are, not only the largest. */
   whole: boolean;
 }
@@ -74,6 +84,8 @@ export class Flows {
 
   #layer(drawn: Drawn): FlowmapLayer<Place, Flow> {
     const places = new Map(drawn.places.map((one) => [one.id, one.name]));
+    // the layer hands on none of a flow
+    const errors = new Map(drawn.flows.map((one) => [pair(one.origin, one.destination), one.error]));
     return new FlowmapLayer<Place, Flow>({
       id: "flows",
       data: { locations: drawn.places, flows: drawn.flows },
@@ -109,18 +121,25 @@ export class Flows {
           return;
         }
         const { origin, dest, count } = info.object;
-        const flow = info.object.flow as Partial<Flow>;
-        const name = (place: unknown, id: string | number): string =>
-          (place as Partial<Place> | undefined)?.name ?? places.get(String(id)) ?? String(id);
+        const [from, to] = [origin as End, dest as End];
+        const name = (place: End): string => place.name ?? places.get(place.id) ?? place.id;
         this.hovered({
           x: info.x,
           y: info.y,
-          from: name(origin, flow.origin ?? ""),
-          to: name(dest, flow.destination ?? ""),
+          from: name(from),
+          to: name(to),
           count,
-          error: flow.error ?? null,
+          error: errors.get(pair(from.id, to.id)) ?? null, // none where flows are joined
         });
       },
     });
   }
+}
+
+/** A place, or several that the layer has joined. */
+type End = Pick<Place, "id"> & Partial<Place>;
+
+/** What tells a flow from others: its ends. */
+function pair(origin: string, destination: string): string {
+  return JSON.stringify([origin, destination]);
 }

@@ -1,8 +1,8 @@
 import { h, s, show } from "../dom";
-import { count } from "../format";
+import { count, figure } from "../format";
 import type { View } from "../view";
 import { hue, palette } from "./colors";
-import type { Flows } from "./flows";
+import type { Flows, Left } from "./flows";
 import { END_WORDS } from "./overview";
 import { HEAT_OPACITY, type Zones } from "./zones";
 
@@ -28,8 +28,10 @@ export class Legend {
 
   #flows(view: View): HTMLElement | null {
     const { drawn, scale } = this.flows;
-    if (!drawn || !scale || !view.top) return null;
-    const samples = scale.samples.filter((one) => one.magnitude > 0);
+    if (!drawn || !view.top) return null;
+    const { elsewhere, within } = drawn;
+    if (drawn.flows.length ? !scale : !elsewhere.count && !within.count) return null;
+    const samples = (scale?.samples ?? []).filter((one) => one.magnitude > 0);
     const rows = samples.map(({ magnitude, thickness: width, color }) => {
       const [red, green, blue, opacity] = color;
       const arrow = s("path", {
@@ -62,16 +64,17 @@ export class Legend {
       { "data-legend": "flows" },
       h("h3", {}, `Workers, home → work, by ${drawn.level}`),
       h("p", { class: "soft" }, `${which}: ${count(drawn.flows.length)} drawn.`),
-      drawn.elsewhere > 0 &&
-        h("p", { class: "soft" }, `${count(drawn.elsewhere)} more come from off the map.`),
+      told(within, view.area ? "live and work in the area" : `live and work in the same ${drawn.level}`),
+      told(elsewhere, "more come from off the map"),
       h("ul", {}, ...rows),
     );
   }
 
   #totals(view: View): HTMLElement | null {
-    const largest = this.zones.largest;
+    const { largest, level } = this.zones;
     if (!largest || view.totals === "none") return null;
-    const title = h("h3", {}, view.end === "work" ? "Work here" : "Live here");
+    const places = level === "grid" ? "several zones together" : `by ${level}`;
+    const title = h("h3", {}, `${view.end === "work" ? "Work here" : "Live here"}, ${places}`);
     if (view.totals === "thermal") {
       const bar = h("div", { class: "ramp" });
       const heat = palette().heat.map(
@@ -112,4 +115,9 @@ export class Legend {
     });
     return h("div", { "data-legend": "circles" }, title, h("ul", {}, ...rows));
   }
+}
+
+/** What no arrow tells, where there is any of it. */
+function told({ count: workers, error }: Left, how: string): HTMLElement | false {
+  return workers > 0 && h("p", { class: "soft" }, `${figure(workers, error ?? 0)} ${how}.`);
 }

@@ -2,13 +2,15 @@ import type { LngLatBounds } from "maplibre-gl";
 import { type Paged, pages } from "../api";
 import type { Levels } from "../types";
 import type { End, View } from "../view";
-import type { Drawn } from "./flows";
+import type { Drawn, Flow } from "./flows";
 import { nearest, unwound } from "./longitudes";
 
 /** Units in view at most: more flows between more places are a tangle. What the service reads beforehand fits it. */
 const UNITS = 150;
 
 interface Answer extends Paged {
+  /** Workers of all flows that fit, not only of the largest. */
+  sums: { between: number; within: number; elsewhere: number };
   features: {
     geometry: { type: string; coordinates: unknown } | null;
     properties: { origin: string; destination: string; count: number; expected_error?: number };
@@ -26,7 +28,7 @@ export function suitedLevel(levels: Levels, bounds: LngLatBounds): string {
   return fitting.at(-1)?.id ?? levels.levels[0]?.id ?? "zone";
 }
 
-/** The largest flows whose chosen end is in view, at one level. */
+/** The largest flows between units whose chosen end is in view, at one level; how many others there are. */
 export async function overview(
   view: View,
   level: string,
@@ -41,29 +43,43 @@ export async function overview(
     bbox: box(levels.extent, bounds),
     bbox_end: view.end === "work" ? "destination" : "origin",
   };
-  const features: Answer["features"] = [];
-  const headers = { Accept: "application/geo+json" };
-  for await (const page of pages<Answer>(["releases", view.release, "od"], { query, signal, headers }))
-    features.push(...page.features);
-  const places = new Map<string, { id: string; name: string; lon: number; lat: number }>();
-  const flows: Drawn["flows"] = [];
-  let elsewhere = 0;
-  const put = (name: string, [lon, lat]: number[]): string => {
-    if (!places.has(name)) places.set(name, { id: name, name, lon: lon ?? 0, lat: lat ?? 0 });
-    return name;
+  const largest = async (kind: string): Promise<Pick<Answer, "sums" | "features">> => {
+    const asked = { query: { ...query, kind }, signal, headers: { Accept: "application/geo+json" } };
+    const found = { sums: { between: 0, within: 0, elsewhere: 0 }, features: [] as Answer["features"] };
+    for await (const page of pages<Answer>(["releases", view.release, "od"], asked)) {
+      found.sums = page.sums;
+      found.features.push(...page.features);
+    }
+    return found;
   };
-  for (const { geometry, properties } of features) {
-    const ends = geometry ? endsOf(geometry) : null;
-    if (!ends) elsewhere += properties.count;
-    else if (properties.origin !== properties.destination)
-      flows.push({
-        origin: put(properties.origin, ends[0]),
-        destination: put(properties.destination, ends[1]),
-        count: properties.count,
-        error: properties.expected_error,
-      });
+  const [between, within] = await Promise.all([largest("between"), largest("within")]);
+  const places = new Map<string, { id: string; name: string; lon: number; lat: number }>();
+  const flows: Flow[] = [];
+  const put = (name: string, [lon, lat]: number[]): void => {
+    if (!places.has(name)) places.set(name, { id: name, name, lon: lon ?? 0, lat: lat ?? 0 });
+  };
+  for (const feature of between.features) {
+    const ends = feature.geometry && endsOf(feature.geometry);
+    if (!ends) continue;
+    const flow = flowOf(feature);
+    put(flow.origin, ends[0]);
+    put(flow.destination, ends[1]);
+    flows.push(flow);
   }
-  return { level, places: [...places.values()], flows, elsewhere, whole: features.length < view.top };
+  return {
+    level,
+    places: [...places.values()],
+    flows,
+    elsewhere: { count: view.end === "work" ? between.sums.elsewhere : 0 }, // homes off the map are not in view
+    within: { count: between.sums.within },
+    inside: within.features.map(flowOf),
+    whole: between.features.length < view.top,
+  };
+}
+
+function flowOf({ properties }: Answer["features"][number]): Flow {
+  const { origin, destination, count } = properties;
+  return { origin, destination, count, error: properties.expected_error };
 }
 
 function endsOf(geometry: { type: string; coordinates: unknown }): [number[], number[]] | null {

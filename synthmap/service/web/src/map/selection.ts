@@ -1,7 +1,10 @@
 import { analyse, around } from "../analysis";
+import type { Query } from "../api";
 import type { Analysis, Row } from "../types";
 import type { Area, View } from "../view";
-import type { Drawn, Flow, Place } from "./flows";
+import type { Drawn, Flow, Left, Place } from "./flows";
+
+const MOST = 1000; // units that an analysis ranks
 
 /** The other ends of an area's commuters: an analysis, and the same as flows to draw. */
 export interface Selected {
@@ -17,33 +20,59 @@ export async function selected(
   signal: AbortSignal,
 ): Promise<Selected> {
   const name = view.end === "work" ? "origins" : "destinations";
-  const query = { by: level, top: view.top || 10, ...around(view) };
-  const analysis = await analyse({ release: view.release, name, area, query }, signal);
-  return { analysis, drawn: flowsOf(analysis, view, area, level) };
+  const own = new Set(area.kind === "units" && area.level === level && !view.buffer ? area.ids : []);
+  const arrows = view.top || 10;
+  const top = Math.min(MOST, arrows + own.size + 1); // one more: those from off the map are a row, too
+  const ask = (one: string, query: Query): Promise<Analysis> =>
+    analyse({ release: view.release, name: one, area, query: { ...query, ...around(view) } }, signal);
+  const analysis = await ask(name, { by: level, top });
+  const units = analysis.rows.filter((row) => row.group === "unit");
+  const others = analysis.rows.find((row) => row.group === "others")?.workers ?? 0;
+  const row = async (one: string, query: Query, is: (row: Row) => boolean): Promise<Left> =>
+    left((await ask(one, query)).rows.find(is));
+
+  const off = units.find((one) => !placed(one));
+  const elsewhere =
+    off || !others || view.end === "home"
+      ? left(off)
+      : await row("area-profile", { end: view.end }, (one) => one.group === "elsewhere");
+  const inside = units.filter((one) => own.has(one.id ?? ""));
+  const known = inside.length === own.size || !others;
+  const within =
+    known && inside.length < 2
+      ? left(inside[0])
+      : await row("inflow-outflow", {}, (one) => one.figure === "live_and_work");
+
+  const here = { id: "\u0000area", name: "the area", ...middle(analysis, inside) };
+  const there = units.filter((one) => placed(one) && !own.has(one.id ?? "") && one.workers > 0);
+  const drawn = there.slice(0, arrows);
+  const places: Place[] = drawn.map((one) => ({
+    id: one.id ?? "",
+    name: `${level} ${one.id}`,
+    lon: one.longitude ?? 0,
+    lat: one.latitude ?? 0,
+  }));
+  return {
+    analysis,
+    drawn: {
+      level,
+      places: [here, ...places],
+      flows: drawn.map((one) => flow(one, view, here.id)),
+      elsewhere,
+      within,
+      inside: within.count ? [{ origin: here.id, destination: here.id, ...within }] : [],
+      whole: !others && drawn.length === there.length,
+    },
+  };
 }
 
-function flowsOf(analysis: Analysis, view: View, area: Area, level: string): Drawn {
-  const units = analysis.rows.filter((row) => row.group === "unit");
-  const placed = units.filter((row) => row.longitude !== null && row.longitude !== undefined);
-  const own = new Set(area.kind === "units" && area.level === level ? area.ids : []);
-  const inside = placed.filter((row) => own.has(row.id ?? ""));
-  const here = { id: "\u0000area", name: "the area", ...middle(analysis, inside) };
-  const others = placed.filter((row) => !own.has(row.id ?? "") && row.workers > 0);
-  const places: Place[] = others.map((row) => ({
-    id: row.id ?? "",
-    name: `${level} ${row.id}`,
-    lon: row.longitude ?? 0,
-    lat: row.latitude ?? 0,
-  }));
-  const off = units.filter((row) => !placed.includes(row)).reduce((sum, row) => sum + row.workers, 0);
-  const rest = analysis.rows.find((row) => row.group === "others");
-  return {
-    level,
-    places: [here, ...places],
-    flows: others.map((row) => flow(row, view, here.id)),
-    elsewhere: off,
-    whole: !rest?.workers,
-  };
+/** Whether a unit is on the map. */
+function placed(row: Row): boolean {
+  return row.longitude !== null && row.longitude !== undefined;
+}
+
+function left(row: Row | undefined): Left {
+  return { count: row?.workers ?? 0, error: row?.expected_error };
 }
 
 /** Where flows of the area start or end: at its own unit where it is one, else in the middle of its box. */

@@ -1,6 +1,7 @@
 import type {
   ExpressionSpecification,
   FilterSpecification,
+  GeoJSONFeature,
   GeoJSONSource,
   MapGeoJSONFeature,
   Map as MapLibre,
@@ -35,6 +36,8 @@ export interface Unit {
 export class Zones {
   /** The largest total in view: what circles and heat are drawn by. */
   largest = 0;
+  /** What is drawn at this zoom: zones, units of a level, or zones that are drawn together. */
+  level = "";
   #drawn: { release: string; end: End } | null = null;
   #levels: string[] = [];
 
@@ -169,24 +172,25 @@ export class Zones {
   /** See how large totals are in view, and draw by that. */
   #scale(): void {
     if (!this.#drawn || !this.map.getSource("zones")) return;
-    const largest = nice(Math.max(0, ...this.#totals()));
-    if (largest && largest !== this.largest) {
-      this.largest = largest;
-      this.#rescale();
-      this.scaled();
-    }
+    const seen = this.#seen();
+    const largest = nice(Math.max(0, ...seen.map(total)));
+    const level = String(seen[0]?.properties.level ?? this.level); // one at a zoom
+    if (!largest || (largest === this.largest && level === this.level)) return;
+    this.largest = largest;
+    this.level = level;
+    this.#rescale();
+    this.scaled();
   }
 
-  /** Totals of what is in view. */
-  #totals(): number[] {
+  /** What is in view. */
+  #seen(): GeoJSONFeature[] {
     const bounds = this.map.getBounds();
     const middle = bounds.getCenter().lng;
     const seen = ([longitude, latitude]: number[]): boolean =>
       bounds.contains([nearest(longitude ?? 0, middle), latitude ?? 0]);
     return this.map
       .querySourceFeatures("zones", { sourceLayer: "points" })
-      .filter((one) => one.geometry.type === "Point" && seen(one.geometry.coordinates))
-      .map(total);
+      .filter((one) => one.geometry.type === "Point" && seen(one.geometry.coordinates));
   }
 
   #rescale(): void {

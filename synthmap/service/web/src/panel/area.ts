@@ -32,7 +32,7 @@ export class AreaPanel {
     show(
       this.element,
       this.#chosen,
-      h("p", { class: "soft" }, "Click a zone on the map, or:"),
+      h("p", { class: "soft hint" }, "Click a zone on the map, or:"),
       this.#form,
       h(
         "div",

@@ -5,7 +5,7 @@ import { type End, type Store, TOPS, type Totals } from "../view";
 
 /** What the map shows of a release. */
 export class DisplayPanel {
-  readonly element = h("div", {});
+  readonly element = h("div", { class: "display" });
 
   constructor(private readonly store: Store) {}
 
@@ -29,10 +29,11 @@ export class DisplayPanel {
         (end) => store.set({ end: end as End }),
       ),
       field(
-        "Level",
+        "Level of flows",
         select([{ value: "", text: "as suits the zoom" }, ...sizes], view.level, (level) =>
           store.set({ level }),
         ),
+        "Also of what a click chooses. Circles are of a level that suits the zoom.",
       ),
       field(
         "Flows",

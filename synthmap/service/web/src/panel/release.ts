@@ -42,7 +42,9 @@ function fault(release: Release): HTMLElement {
 }
 
 function facts(release: Release): HTMLElement {
-  const promise = `(ε, δ)-differentially private with ε = ${loss(release.epsilon)}, δ = ${loss(release.delta)}`;
+  const promise = release.delta
+    ? `(ε, δ)-differentially private with ε = ${loss(release.epsilon)}, δ = ${loss(release.delta)}`
+    : `ε-differentially private, ε = ${loss(release.epsilon)}`;
   return h(
     "div",
     {},
