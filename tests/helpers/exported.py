@@ -6,6 +6,8 @@ from types import SimpleNamespace
 
 import pyarrow.parquet as pq
 
+from synthmap.published.od import Query, find_flows
+from synthmap.published.od_errors import ERROR, with_errors
 from synthmap.published.store import ReleaseStore
 
 ELSEWHERE = "elsewhere"
@@ -35,6 +37,13 @@ def read_world(store: Path, name: str) -> SimpleNamespace:
 
 def point(world, zone):
     return world.zones[zone]["longitude"], world.zones[zone]["latitude"]
+
+
+def told_errors(world, level="zone"):
+    """Return the expected error of each flow between units of a level, as ``/od`` tells it."""
+    query = Query(origin_level=level, destination_level=level)
+    page = with_errors(world.opened, query, find_flows(world.opened, query, limit=10**6))
+    return {(row["origin"], row["destination"]): row[ERROR] for row in page.rows.to_dicts()}
 
 
 def check_about(world, told):

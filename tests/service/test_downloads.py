@@ -242,6 +242,14 @@ def test_a_corrupt_release_is_not_served(make_client, own_store, made_up):
     assert [p for p in (own_store / ".exports").rglob("*.parquet*") if not p.name.startswith(".")] == []
 
 
+def test_what_a_format_cannot_hold_is_not_listed(client, odd, monkeypatch):
+    monkeypatch.setattr("synthmap.published.exports.limits.ZONES", 2)
+    files = {one["name"]: one["title"] for one in client.get(f"/releases/{odd}/downloads").json()["files"]}
+    assert "matrix.omx" not in files
+    assert files["flows.fgb"] == "FlatGeobuf: flows, without the 10 workers from elsewhere"
+    assert files["flows.parquet"] == "GeoParquet 1.1: flows"
+
+
 def test_what_a_format_cannot_hold_is_said(make_client, own_store, made_up, monkeypatch):
     monkeypatch.setattr(making, "_COMMAND", (sys.executable, "-c", REFUSES))
     answer = make_client(store=own_store).get(f"/releases/{made_up}/downloads/matrix.omx")

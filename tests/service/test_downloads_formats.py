@@ -9,14 +9,17 @@ import zipfile
 
 import geopandas
 import mapbox_vector_tile
+import numpy as np
 import pyarrow.parquet as pq
 import pyogrio
 import pytest
 import shapely
-from exported import ELSEWHERE, check_about, point, read_world
+from exported import ELSEWHERE, check_about, point, read_world, told_errors
 from pmtiles.reader import MmapSource, Reader, all_tiles
 
-from synthmap.published.exports import export
+from synthmap.published.exports import export, offered
+from synthmap.published.figure_errors import figure_errors
+from synthmap.published.table import units_of
 
 
 @pytest.fixture(scope="module", params=["made-up", "odd"])
@@ -41,6 +44,13 @@ def flows_of(frame, segments):
     return found
 
 
+def check_errors(world, frame):
+    """Errors of flows are those that /od tells."""
+    told = told_errors(world)
+    for origin, destination, error in zip(frame["origin"], frame["destination"], frame["expected_error"], strict=True):
+        assert error == told[origin, destination]
+
+
 def check_lines(world, frame):
     """Geometries run from origin to destination; a flow within a zone is a point, one from elsewhere nothing."""
     for origin, destination, shape in zip(frame["origin"], frame["destination"], frame.geometry, strict=True):
@@ -58,6 +68,14 @@ def living(world):
     return {zone: world.origins[zone] for zone in world.zones}
 
 
+def errors_of_residents(world):
+    """Expected errors of those who live in each zone and elsewhere, as tiles tell them."""
+    zones = units_of(world.opened, "zone")
+    workers = np.array([world.origins[zone] for zone in zones.names])
+    found = figure_errors(world.opened).of_residents(workers, np.arange(len(zones)))
+    return dict(zip(zones.names, [float(f"{error:.3g}") for error in found], strict=True))
+
+
 def check_zones(world, origins, destinations):
     """Totals, parents and geometries are those of the release."""
     assert dict(zip(origins["id"], origins["count"], strict=True)) == living(world)
@@ -69,6 +87,7 @@ def check_zones(world, origins, destinations):
         assert row["headcount"] == headcount[row["id"]]
         assert row["from_elsewhere"] == outside.get(row["id"], 0)
         assert 0 < row["prior_share"] <= 1  # small destinations may be all prior
+    assert dict(zip(origins["id"], origins["expected_error"], strict=True)) == errors_of_residents(world)
     for frame in (origins, destinations):
         for row in frame.to_dict("records"):
             assert row["within"] == inside.get(row["id"], 0)
@@ -88,6 +107,7 @@ def test_geoparquet_holds_every_row(world, made):
     )
     assert flows_of(flows, world.segments) == world.flows
     check_lines(world, flows)
+    check_errors(world, flows)
     check_zones(world, origins, destinations)
     assert all(frame.crs.to_string() == "OGC:CRS84" for frame in (flows, origins, destinations))
 
@@ -121,6 +141,7 @@ def test_geopackage_holds_every_row(world, made):
     )
     assert flows_of(flows, world.segments) == world.flows
     check_lines(world, flows)
+    check_errors(world, flows)
     check_zones(world, origins, destinations)
 
 
@@ -142,13 +163,17 @@ def test_flatgeobuf_holds_all_that_has_a_place_and_tells_what_it_leaves_out(worl
     flows = geopandas.read_file(made("flows.fgb"))
     assert flows_of(flows, world.segments) == {ends: n for ends, n in world.flows.items() if ends[0] != ELSEWHERE}
     check_lines(world, flows)
+    check_errors(world, flows)
     origins, destinations = (geopandas.read_file(made(f"{name}.fgb")) for name in ("origins", "destinations"))
     placed = {zone: count for zone, count in living(world).items() if zone != ELSEWHERE}
     assert dict(zip(origins["id"], origins["count"], strict=True)) == placed
     assert flows["count"].sum() + destinations["from_elsewhere"].sum() == world.opened.manifest.invariants.workers
     told = pyogrio.read_info(made("flows.fgb"))["layer_metadata"]
     check_about(world, told)
-    assert ("elsewhere" in told.get("omitted", "")) == (ELSEWHERE in world.zones)
+    away = sum(numbers[0] for ends, numbers in world.flows.items() if ends[0] == ELSEWHERE)
+    assert (f"elsewhere; {away:,} workers)" in told.get("omitted", "")) == (ELSEWHERE in world.zones)
+    title = offered(world.opened)["flows.fgb"].title
+    assert title == "FlatGeobuf: flows" + f", without the {away:,} workers from elsewhere" * (ELSEWHERE in world.zones)
 
 
 def test_flatgeobuf_has_an_index(world, made):
@@ -156,6 +181,9 @@ def test_flatgeobuf_has_an_index(world, made):
     box = (x - 1e-6, y - 1e-6, x + 1e-6, y + 1e-6)
     assert pyogrio.read_info(made("destinations.fgb"))["capabilities"]["fast_spatial_filter"]
     assert 0 < len(geopandas.read_file(made("destinations.fgb"), bbox=box)) < len(world.destinations)
+
+
+SHORT = {"dest": "destination", "km": "distance_km", "exp_error": "expected_error"}
 
 
 def test_shapefiles_hold_every_row_in_short_fields(world, made):
@@ -168,8 +196,9 @@ def test_shapefiles_hold_every_row_in_short_fields(world, made):
     found = {}
     for frame in (lines, points):
         assert all(len(name) <= 10 for name in frame.columns)
-        frame = frame.rename(columns={"dest": "destination", "km": "distance_km"})  # noqa: PLW2901
+        frame = frame.rename(columns=SHORT)  # noqa: PLW2901
         check_lines(world, frame)
+        check_errors(world, frame)
         found |= flows_of(frame, world.segments)
     assert found == world.flows
     assert len(lines) + len(points) == len(world.flows)
@@ -187,6 +216,8 @@ def test_shapefiles_come_with_encoding_projection_and_readme(world, made):
         readme = archive.read("README.txt").decode("utf-8")
     assert world.opened.etag in readme
     assert "destinations.from_else: from_elsewhere" in readme
+    assert "flows.exp_error: expected_error" in readme
+    assert "expected_error is the root mean square error" in readme
     assert "differential privacy" in readme
 
 

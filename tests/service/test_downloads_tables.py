@@ -7,7 +7,7 @@ from collections import Counter
 import numpy as np
 import openmatrix
 import pytest
-from exported import ELSEWHERE, check_about, point, read_world
+from exported import ELSEWHERE, check_about, point, read_world, told_errors
 
 from synthmap.errors import NotFoundError
 from synthmap.published.exports import FORMATS, export, export_all, named, offered
@@ -47,6 +47,13 @@ def test_csv_is_flat_and_complete(world, made):
             assert float(row["distance_km"]) > 0
 
 
+def test_errors_are_those_that_od_tells(world, made):
+    rows = csv.DictReader(made("flows.csv").read_text(encoding="utf-8").splitlines())
+    found = {(row["origin"], row["destination"]): float(row["expected_error"]) for row in rows}
+    assert found == told_errors(world)
+    assert min(found.values()) > 0
+
+
 def test_distances_are_those_of_the_sphere(world, made):
     for row in csv.DictReader(made("flows.csv").read_text(encoding="utf-8").splitlines()):
         if row["origin"] == ELSEWHERE:
@@ -65,6 +72,9 @@ def test_metadata_beside_the_csv_describe_its_columns(world, made):
     assert list(kinds) == header
     assert kinds["origin"] == kinds["destination"] == "string"
     assert kinds["count"] == "integer"
+    assert kinds["expected_error"] == kinds["distance_km"] == "number"
+    described = [column["titles"] for column in told["tableSchema"]["columns"] if "dc:description" in column]
+    assert described == ["expected_error"]
     check_about(world, told["notes"][0])
 
 
@@ -73,8 +83,8 @@ def test_omx_is_a_matrix_with_its_ids(world, made):
         ids = [one.decode("utf-8") for one in file.root.lookup.zone_id[:]]
         numbers = list(file.root.lookup.zone_number[:])
         assert file.version() == b"0.2"
-        assert set(file.list_matrices()) == {"count", *world.segments}
-        matrices = {name: file[name][:] for name in ("count", *world.segments)}
+        assert set(file.list_matrices()) == {"count", *world.segments, "expected_error"}
+        matrices = {name: file[name][:] for name in ("count", *world.segments, "expected_error")}
         shape = tuple(file.shape())
         told = {name: file.root._v_attrs[name].decode("utf-8") for name in ("release", "epsilon", "citation")}
     assert set(ids) == set(world.origins) | set(world.destinations)
@@ -86,6 +96,8 @@ def test_omx_is_a_matrix_with_its_ids(world, made):
             (ids[row], ids[column]): int(matrices[name][row, column]) for row, column in np.argwhere(matrices[name])
         }
         assert found == {ends: numbers[place] for ends, numbers in world.flows.items() if numbers[place]}
+    error = matrices["expected_error"]
+    assert {(ids[row], ids[column]): error[row, column] for row, column in np.argwhere(error)} == told_errors(world)
     assert told["release"] == world.opened.id
     assert float(told["epsilon"]) == world.opened.manifest.privacy.dp.epsilon
     assert world.opened.etag in told["citation"]
@@ -95,11 +107,12 @@ def test_omx_of_a_level_sums_zones(world, made):
     for level in world.levels:
         with openmatrix.open_file(str(made(f"matrix-{level}.omx"))) as file:
             ids = [one.decode("utf-8") for one in file.root.lookup.zone_id[:]]
-            matrix = file["count"][:]
+            matrix, error = file["count"][:], file["expected_error"][:]
         expected = Counter()
         for (origin, destination), numbers in world.flows.items():
             expected[world.zones[origin][level] or ELSEWHERE, world.zones[destination][level]] += numbers[0]
         assert {(ids[r], ids[c]): int(matrix[r, c]) for r, c in np.argwhere(matrix)} == expected
+        assert {(ids[r], ids[c]): error[r, c] for r, c in np.argwhere(matrix)} == told_errors(world, level)
 
 
 def test_words_for_formats_mean_files(world):

@@ -2,12 +2,14 @@
 
 import importlib
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from urllib.parse import quote
 
 from synthmap.errors import NotFoundError
+from synthmap.published.exports import limits
+from synthmap.published.exports.limits import matrix
 from synthmap.published.exports.once import make_once
+from synthmap.published.exports.rows import count_rows, from_elsewhere
 from synthmap.published.places import ZONE
 from synthmap.published.store import OpenedRelease
 
@@ -67,17 +69,31 @@ FORMATS: dict[str, Format] = {
     "matrix.omx": _omx(ZONE),
 }  # fmt: skip
 """Files that can be made from any release."""
+UNPLACED = {"flatgeobuf": ("flows", "origins"), "pmtiles": ("flows", "origins")}
+"""Formats, and which of their files leave out what has no place on a map."""
+_COUNTED = 2_000_000  # rows of a table that is read to list its files: half a second, once
+
+
+def known(opened: OpenedRelease) -> dict[str, Format]:
+    """Return the files of a release: `FORMATS`, and a matrix for each of its parent levels; some may be too large."""
+    files = FORMATS | {matrix(level): _omx(level) for level in opened.manifest.zones.levels}
+    return {name: _titled(opened, one) for name, one in files.items()}
+
+
+def _titled(opened: OpenedRelease, one: Format) -> Format:
+    """Return a format whose title tells what it leaves out; how many workers, where it takes no time to know."""
+    if one.family not in UNPLACED or one.part not in UNPLACED[one.family] or opened.manifest.zones.elsewhere is None:
+        return one
+    who = "those"
+    if one.part == "flows" and count_rows(opened) <= _COUNTED:
+        who = f"the {from_elsewhere(opened):,} workers"
+    without = f"{who} from elsewhere" if one.part == "flows" else "elsewhere"
+    return replace(one, title=f"{one.title}, without {without}")
 
 
 def offered(opened: OpenedRelease) -> dict[str, Format]:
-    """Return the files that can be made from a release: `FORMATS`, and a matrix for each of its parent levels."""
-    levels = opened.manifest.zones.levels
-    return FORMATS | {matrix(level): _omx(level) for level in levels}
-
-
-def matrix(level: str) -> str:
-    """Return the name of the matrix of a level."""
-    return "matrix.omx" if level == ZONE else f"matrix-{quote(level, safe='')}.omx"
+    """Return the files that can be made from a release: those that its formats can hold."""
+    return {name: one for name, one in known(opened).items() if limits.fits(opened, one.family, one.part)}
 
 
 def place(exports: Path, opened: OpenedRelease) -> Path:
@@ -96,7 +112,7 @@ def export(opened: OpenedRelease, directory: Path, name: str) -> Path:
     directory : Path
         For files of this release only.
     name : str
-        One of `offered`.
+        One of `known`.
 
     Raises
     ------
@@ -109,10 +125,10 @@ def export(opened: OpenedRelease, directory: Path, name: str) -> Path:
     ReleaseError
         If the file cannot be written.
     """
-    known = offered(opened)
-    if name not in known:
-        raise NotFoundError(f"file ({name}) must be one of {', '.join(known)}")
-    one = known[name]
+    files = known(opened)
+    if name not in files:
+        raise NotFoundError(f"file ({name}) must be one of {', '.join(files)}")
+    one = files[name]
     module, function = one.writer.split(":")
     write = getattr(importlib.import_module(f"{__name__}.{module}"), function)
     return make_once(directory / name, lambda path: write(opened, path, one.part))
@@ -140,7 +156,7 @@ def export_all(
     NotFoundError
         If a word is neither; before anything is made.
     ExportError, ReleaseCorruptError, ReleaseError
-        As `export`.
+        As `named`, before anything is made, and as `export`.
     """
     names = named(opened, wanted)
     made = []
@@ -158,13 +174,17 @@ def named(opened: OpenedRelease, wanted: Iterable[str]) -> list[str]:
     ------
     NotFoundError
         If a word is neither.
+    ExportError
+        If a format cannot hold the file, or none of its files.
     """
-    known = offered(opened)
+    files, fit = known(opened), offered(opened)
     out: dict[str, None] = {}
     for word in wanted:
-        found = [name for name, one in known.items() if word in (name, one.family)]
+        found = [name for name, one in files.items() if word in (name, one.family)]
         if not found:
-            families = dict.fromkeys(one.family for one in known.values())
-            raise NotFoundError(f"format ({word}) must be one of {', '.join([*families, *known])}")
-        out |= dict.fromkeys(found)
+            families = dict.fromkeys(one.family for one in files.values())
+            raise NotFoundError(f"format ({word}) must be one of {', '.join([*families, *files])}")
+        if not any(name in fit for name in found):
+            limits.check(opened, files[found[0]].family, files[found[0]].part)
+        out |= dict.fromkeys(name for name in found if name in fit)
     return list(out)

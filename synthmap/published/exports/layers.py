@@ -11,8 +11,10 @@ from numpy.typing import NDArray
 
 from synthmap.errors import ReleaseCorruptError
 from synthmap.geography.zones import ELSEWHERE
+from synthmap.published.exports.errors import COUNT_ERROR, errors_of_flows, errors_of_residents
 from synthmap.published.exports.lines import desire_lines, distance_km
 from synthmap.published.exports.rows import Totals, chunks, totals
+from synthmap.published.od_errors import ERROR
 from synthmap.published.places import Places
 from synthmap.published.store import OpenedRelease
 
@@ -103,19 +105,22 @@ def _flows(opened: OpenedRelease) -> Layer:
             ("origin", pa.string()),
             ("destination", pa.string()),
             *((name, pa.int64()) for name in columns),
+            (ERROR, pa.float64()),
             ("distance_km", pa.float64()),
         ]
     )
 
     def batches() -> Iterator[Batch]:
+        error = errors_of_flows(opened)
         for chunk in chunks(opened):
             ends = (opened.places, chunk.origin, chunk.destination)
             values = [chunk.table[name] for name in ("origin", "destination", *columns)]
-            yield _batch(schema, [*values, distance_km(*ends)]), desire_lines(*ends)
+            yield _batch(schema, [*values, error(chunk), distance_km(*ends)]), desire_lines(*ends)
 
     text = (
         "Synthetic workers by origin and destination. Lines run between internal points; a flow within a zone is a "
-        "point; one from everywhere else has no geometry. distance_km is the great circle between internal points."
+        "point; one from everywhere else has no geometry. distance_km is the great circle between internal points. "
+        + COUNT_ERROR
     )
     return Layer("flows", "Flows", text, schema, "Unknown", batches)
 
@@ -160,14 +165,17 @@ def _zones(
 
 def _origins(opened: OpenedRelease) -> Layer:
     def read() -> tuple[Totals, NDArray[np.int64], list[NDArray[np.generic]]]:
-        rows = np.arange(len(opened.places))
-        return totals(opened, "origin"), np.append(rows, -1) if opened.manifest.zones.elsewhere else rows, []
+        rows, found = np.arange(len(opened.places)), totals(opened, "origin")
+        error = errors_of_residents(opened, found.sums[:, 0]).to_numpy()
+        rows = np.append(rows, -1) if opened.manifest.zones.elsewhere else rows
+        return found, rows, [error[rows]]
 
     text = (
         "All zones: count are the synthetic workers who live there, within: of whom work in the same zone; "
-        "weight is the public mass behind the prior."
+        f"weight is the public mass behind the prior. {COUNT_ERROR} It is that of residents who went evenly to all "
+        "destinations: of a single zone up to 6 times what an analysis of it tells."
     )
-    return _zones(opened, "origins", text, [], read)
+    return _zones(opened, "origins", text, [(ERROR, pa.float64())], read)
 
 
 def _destinations(opened: OpenedRelease) -> Layer:

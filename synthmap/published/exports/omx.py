@@ -7,20 +7,20 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from synthmap.errors import ExportError
 from synthmap.geography.zones import ELSEWHERE
-from synthmap.published.exports import matrix
 from synthmap.published.exports.about import about
+from synthmap.published.exports.errors import COUNT_ERROR, errors_between
 from synthmap.published.exports.layers import unique
+from synthmap.published.exports.limits import check_omx
 from synthmap.published.exports.rows import chunks
+from synthmap.published.od_errors import ERROR
 from synthmap.published.store import OpenedRelease
 
-ZONES = 10_000  # of a matrix at most: a model that opens it needs 800 MB for each
 _CELLS = 131_072  # of a chunk of the file: 1 MB
 
 
 def write_omx(opened: OpenedRelease, path: Path, level: str) -> None:
-    """Write origins (rows) by destinations (columns), one matrix for count and for each segment.
+    """Write origins (rows) by destinations (columns), one matrix for count, for each segment and for errors.
 
     Only zones that occur are in it, in the order of ids; everywhere else, if it occurs, is the last.
 
@@ -34,10 +34,12 @@ def write_omx(opened: OpenedRelease, path: Path, level: str) -> None:
     Raises
     ------
     ExportError
-        If there are more than `ZONES`.
+        If there are more than a matrix may have.
     """
+    check_omx(opened, level)
     names, of_zone = _units(opened, level)
     rows, columns, values = _sums(opened, of_zone)
+    errors = errors_between(opened, level, rows, columns, values[:, 0])
     occur = np.union1d(rows, columns)
     rows, columns = np.searchsorted(occur, rows), np.searchsorted(occur, columns)
     ids = [names[unit].encode() for unit in occur]
@@ -50,16 +52,10 @@ def write_omx(opened: OpenedRelease, path: Path, level: str) -> None:
         width = max(map(len, ids))
         lookup.create_dataset("zone_id", data=np.array(ids, h5py.string_dtype("utf-8", width)))
         lookup.create_dataset("zone_number", data=np.arange(1, occur.size + 1, dtype=np.int32))
-        for place, name in enumerate(unique(_matrix(one) for one in ("count", *opened.manifest.segments))):
-            _fill(data, name, occur.size, rows, columns, values[:, place])
-
-
-def _check(opened: OpenedRelease, zones: int) -> None:
-    """Refuse more zones than a matrix may have, and say which levels have fewer."""
-    if zones > ZONES:
-        fits = [matrix(name) for name in opened.places.levels if opened.places.table[name].n_unique() < ZONES]
-        advice = f"take {' or '.join(fits)}" if fits else "take another format"
-        raise ExportError(f"zones of an OMX matrix (here more) must be at most {ZONES:,}; {advice}")
+        *workers, error = unique(_matrix(one) for one in ("count", *opened.manifest.segments, ERROR))
+        for place, name in enumerate(workers):
+            _fill(data, name, f"synthetic workers: {name}", occur.size, rows, columns, values[:, place])
+        _fill(data, error, f"{COUNT_ERROR} Only where count is not 0.", occur.size, rows, columns, errors)
 
 
 def _matrix(name: str) -> str:
@@ -88,10 +84,7 @@ def _sums(
     """Return row, column and values (cells, 1 + segments) of the cells that are not 0, ascending."""
     values = ["count", *opened.manifest.segments]
     parts = []
-    seen = np.zeros(of_zone.max() + 1, bool)
     for chunk in chunks(opened):
-        seen[of_zone[chunk.origin]] = seen[of_zone[chunk.destination]] = True
-        _check(opened, int(seen.sum()))
         ends = pl.DataFrame({"row": of_zone[chunk.origin], "column": of_zone[chunk.destination]})
         numbers = chunk.table.select(pl.col(name).alias(str(i)) for i, name in enumerate(values))
         parts.append(ends.hstack(numbers).group_by("row", "column").sum())
@@ -102,17 +95,18 @@ def _sums(
 def _fill(
     data: h5py.Group,
     name: str,
+    description: str,
     size: int,
     rows: NDArray[np.int64],
     columns: NDArray[np.int64],
-    values: NDArray[np.int64],
+    values: NDArray[np.int64] | NDArray[np.float64],
 ) -> None:
     """Write one matrix, a chunk of whole rows at a time; `rows` ascend."""
     height = min(size, max(1, _CELLS // size))
     matrix = data.create_dataset(
         name, (size, size), np.float64, chunks=(height, size), compression="gzip", compression_opts=1, shuffle=True
     )
-    matrix.attrs["description"] = np.bytes_(f"synthetic workers: {name}".encode())
+    matrix.attrs["description"] = np.bytes_(description.encode())
     for start in range(0, size, height):
         end = min(start + height, size)
         inside = slice(*np.searchsorted(rows, (start, end)))

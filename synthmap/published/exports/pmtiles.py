@@ -13,6 +13,7 @@ from pmtiles.tile import Compression, TileType, zxy_to_tileid
 from pmtiles.writer import Writer
 
 from synthmap.published.exports.about import about
+from synthmap.published.exports.rows import from_elsewhere
 from synthmap.published.extents import extent, middle, width
 from synthmap.published.places import ZONE
 from synthmap.published.store import OpenedRelease
@@ -22,7 +23,10 @@ from synthmap.published.tiles_grid import MAXZOOM, Tile, flat, point, shown
 TILES = 10_000  # of a zoom that are looked at; no finer zoom is written
 _FEATURES = 10_000  # of a tile
 _MORE = 1  # zooms beyond the one at which zones are told apart: outlines get finer, and weaker flows are seen
-_OMITTED = "Tiles are to be looked at: they show the strongest flows, and none from everywhere else (elsewhere)."
+_OMITTED = (
+    "Tiles are to be looked at: they show the strongest flows, and none from everywhere else (elsewhere; {workers:,} "
+    "workers)."
+)
 _LAYERS = {"flows": ("flows", "within"), "origins": ("areas", "points"), "destinations": ("areas", "points")}
 
 
@@ -92,7 +96,7 @@ def _place(opened: OpenedRelease) -> dict[str, int]:
 
 def _metadata(opened: OpenedRelease, kind: Kind, deepest: int) -> dict[str, Any]:
     """Return what the file says about itself and its layers."""
-    told = about(opened, _OMITTED if kind == "flows" else "")
+    told = about(opened, _OMITTED.format(workers=from_elsewhere(opened)) if kind == "flows" else "")
     fields = {name: "String" if type_ == "string" else "Number" for name, type_ in properties(opened, kind).items()}
     layers = [{"id": name, "fields": fields, "minzoom": 0, "maxzoom": deepest} for name in _LAYERS[kind]]
     return told | {

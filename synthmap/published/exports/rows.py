@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from synthmap.errors import ReleaseCorruptError
 from synthmap.geography.zones import ELSEWHERE
 from synthmap.published.store import OpenedRelease
+from synthmap.published.table import Table
 
 ROWS = 131_072  # of a chunk, and of a row group of Parquet
 
@@ -34,6 +35,20 @@ class Chunk:
 def count_rows(opened: OpenedRelease) -> int:
     """Return the number of rows of the OD table, from the files' footers."""
     return int(opened.collect(opened.flows.select(pl.len())).item())
+
+
+def from_elsewhere(opened: OpenedRelease) -> int:
+    """Return how many synthetic workers live off the map."""
+    if opened.manifest.zones.elsewhere is None:
+        return 0
+    table = Table(opened)
+    away = table.zones.codes((ELSEWHERE,), "origin")[0]
+
+    def count() -> np.int64:
+        blocks = (table.block(number, keep=False) for number in range(len(table)))
+        return np.int64(sum(int(one.values[0][one.origins == away].sum()) for one in blocks))
+
+    return int(opened.memory.get((opened.etag, "from elsewhere"), count))
 
 
 def chunks(opened: OpenedRelease) -> Iterator[Chunk]:

@@ -11,20 +11,18 @@ import pyarrow as pa
 import shapely
 from numpy.typing import NDArray
 
-from synthmap.errors import ExportError
-from synthmap.geography.zones import ELSEWHERE
 from synthmap.published.exports.about import readme
+from synthmap.published.exports.errors import COUNT_ERROR
 from synthmap.published.exports.layers import LAYERS, Layer, layer, unique
+from synthmap.published.exports.limits import check_shapefile, digits, text_bytes
 from synthmap.published.exports.ogr import write_layer
-from synthmap.published.exports.rows import count_rows
 from synthmap.published.store import OpenedRelease
 
 _SHORT = {
     "destination": "dest", "distance_km": "km", "from_elsewhere": "from_else", "prior_share": "prior_shr",
+    "expected_error": "exp_error",
 }  # fmt: skip
-_NAME, _TEXT, _BYTES = 10, 254, 2**31 - 1
-_REAL = 25  # bytes that OGR gives a fraction, and the mark of a row
-_ELSE = "take GeoPackage"
+_NAME = 10
 _HELD = (
     "Shapefiles hold field names of 10 characters, text of 254 bytes and files of 2 GB. A layer has one kind of "
     "geometry: flows are lines, those from everywhere else without shape; flows_points are flows within a zone; "
@@ -40,37 +38,20 @@ def write_shapefile(opened: OpenedRelease, path: Path, part: str) -> None:
     ExportError
         If an id or the table is larger than the format holds.
     """
-    ids, texts = _text(opened, ["id"]), _text(opened, ["id", *opened.places.levels])
-    digits = len(str(max(opened.manifest.invariants.workers, int(opened.places.table["weight"].to_numpy().max()))))
-    size = count_rows(opened) * (2 * ids + digits * (1 + len(opened.manifest.segments)) + _REAL)
-    if size > _BYTES:
-        raise ExportError(f"the table of a shapefile ({size / 1e9:.1f} GB) must be at most 2 GB; {_ELSE}")
+    check_shapefile(opened)
+    ids, texts = text_bytes(opened, ["id"]), text_bytes(opened, ["id", *opened.places.levels])
     fields = []
     made: list[Path] = []
     for name in LAYERS:
         one = layer(opened, name)
         short = _names(one.schema.names)
         fields += [f"{name}.{new}: {old}" for new, old in zip(short, one.schema.names, strict=True)]
-        made += _write(_fitted(one, short, ids if name == "flows" else texts, digits), path.parent)
+        made += _write(_fitted(one, short, ids if name == "flows" else texts, digits(opened)), path.parent)
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=6) as archive:
-        archive.writestr("README.txt", readme(opened, _HELD, "Fields\n" + "\n".join(fields)))
+        archive.writestr("README.txt", readme(opened, _HELD, COUNT_ERROR, "Fields\n" + "\n".join(fields)))
         for file in sorted(made):
             archive.write(file, file.name)
             file.unlink()
-
-
-def _text(opened: OpenedRelease, columns: list[str]) -> int:
-    """Return how many bytes the longest text in columns of the zones has; refuse what would be cut without a word."""
-    width = len(ELSEWHERE)
-    for name in columns:
-        column = opened.places.table[name]
-        longest = int(column.str.len_bytes().to_numpy().max())
-        if longest > _TEXT:
-            raise ExportError(f"text of {name} ({longest} bytes) must be at most {_TEXT} in a shapefile; {_ELSE}")
-        if (column.str.strip_chars() != column).any():
-            raise ExportError(f"text of {name} must not start or end with a space in a shapefile; {_ELSE}")
-        width = max(width, longest)
-    return width
 
 
 def _names(names: list[str]) -> list[str]:
@@ -83,9 +64,9 @@ def _names(names: list[str]) -> list[str]:
     return unique(plain, lambda name, end: name[: _NAME - len(end)] + end)
 
 
-def _fitted(one: Layer, names: list[str], text: int, digits: int) -> Layer:
+def _fitted(one: Layer, names: list[str], text: int, figures: int) -> Layer:
     """Return the layer with other names of its columns, and widths that OGR need not widen on the way."""
-    widths = {pa.string(): text, pa.int64(): digits}
+    widths = {pa.string(): text, pa.int64(): figures}
     fields = [
         pa.field(name, kind, metadata={"GDAL:OGR:width": str(widths[kind])} if kind in widths else None)
         for name, kind in zip(names, one.schema.types, strict=True)

@@ -10,7 +10,7 @@ from fastapi.concurrency import run_in_threadpool
 from starlette.responses import FileResponse, Response
 
 from synthmap.errors import NotFoundError, ReleaseCorruptError
-from synthmap.published.exports import offered, place
+from synthmap.published.exports import known, offered, place
 from synthmap.published.exports.rows import count_rows
 from synthmap.published.store import OpenedRelease
 from synthmap.release.manifest import MANIFEST
@@ -30,7 +30,11 @@ _KINDS = {".parquet": PARQUET, ".json": JSON, ".html": HTML}
 
 @router.get("/releases/{release}/downloads", summary="Files of a release", dependencies=[Depends(json_only)])
 def list_downloads(request: Request, opened: ReleaseDep, service: ServiceDep) -> dict[str, Any]:
-    """Return the files that can be had: as published, made already, made on request, or made by a job."""
+    """Return the files that can be had: as published, made already, made on request, or made by a job.
+
+    What a format cannot hold is not among them, such as an OMX matrix of more than 10,000 zones; asked for, it is
+    refused with what to take instead.
+    """
     by_job = count_rows(opened) > service.settings.export_rows_maximum
     directory = place(service.settings.exports_directory, opened)
     files = []
@@ -89,7 +93,7 @@ async def download(request: Request, file: str, opened: ReleaseDep, service: Ser
         status = _status(path)
         if status is None:
             raise Problem(503, "the file was taken away; ask again")
-        media_type = offered(opened)[file].media_type
+        media_type = known(opened)[file].media_type
         # made again it may differ in bytes, never in content; a range must not join two of them
         tag = sha256(f"{opened.etag}/{file}/{status.st_size}/{status.st_mtime_ns}".encode()).hexdigest()
     name = f"{opened.id}-{file.replace('/', '-')}"
@@ -121,7 +125,7 @@ def _size(path: Path) -> int | None:
 
 async def _made(request: Request, opened: OpenedRelease, service: Service, file: str) -> Path:
     """Return the path of a file that is made from the release, made now if need be."""
-    if file not in offered(opened):
+    if file not in known(opened):
         raise NotFoundError(f"file ({file}) must be one of those that /releases/{opened.id}/downloads lists")
     directory = place(service.settings.exports_directory, opened)
     if _status(directory / file) is None:

@@ -12,8 +12,9 @@ import pytest
 import shapely
 
 from synthmap.errors import ExportError, ReleaseCorruptError
-from synthmap.published.exports import export, layers, omx, shapefile
+from synthmap.published.exports import export, export_all, known, layers, limits, named, offered, omx
 from synthmap.published.exports.layers import LAYERS, RESERVED, unique
+from synthmap.published.od_errors import ERROR
 from synthmap.published.store import ReleaseStore
 from synthmap.release.verify import sha256
 
@@ -38,8 +39,9 @@ def by_hand(small_release):
         inner = frame.geometry.representative_point()
         frame = frame.assign(weight=1, longitude=inner.x, latitude=inner.y)
         frame[["id", *levels, "weight", "longitude", "latitude", "geometry"]].to_parquet(directory / "zones.parquet")
-        plan = [(destination, 1, 0.5) for destination in sorted({row[1] for row in flows})]
-        schema = ["destination", "headcount", "prior_share"]
+        sizes = {end: sum(row[2] for row in flows if row[1] == end) for end in sorted({row[1] for row in flows})}
+        plan = [(destination, size, size, 4, 0.5) for destination, size in sizes.items()]
+        schema = ["destination", "headcount", "synthetic_size", "cells", "prior_share"]
         pl.DataFrame(plan, schema=schema, orient="row").write_parquet(directory / "plan.parquet")
         manifest = json.loads((directory / "manifest.json").read_bytes())
         manifest["segments"] = list(segments)
@@ -84,9 +86,9 @@ def test_levels_and_segments_may_have_the_names_of_other_columns(by_hand, tmp_pa
     assert all(len({field.lower() for field in each}) == len(each) for each in fields)
     with export(opened, tmp_path, "flows.csv").open(encoding="utf-8", newline="") as lines:
         header = next(csv.reader(lines))
-    assert len({name.lower() for name in header}) == len(header) == 2 + 5 + 1 + 12
+    assert len({name.lower() for name in header}) == len(header) == 2 + 5 + 1 + 1 + 12
     with openmatrix.open_file(str(export(opened, tmp_path, "matrix.omx"))) as file:
-        assert {name: float(file[name][:].sum()) for name in file.list_matrices()} == {
+        assert {name: float(file[name][:].sum()) for name in file.list_matrices() if name != ERROR} == {
             "count": 7, "distance_km": 1, "Distance_KM_2": 2, "geometry": 4, "fid": 0,
         }  # fmt: skip
 
@@ -108,13 +110,15 @@ def test_segments_may_have_every_name_that_a_format_or_a_layer_has(by_hand, tmp_
     for row in rows:
         assert tuple(row)[2 : 3 + len(names)] == (sum(sizes), *sizes)
     with openmatrix.open_file(str(export(opened, tmp_path, "matrix.omx"))) as file:
-        assert sorted(int(file[name][0, 1]) for name in file.list_matrices()) == sorted([*sizes, sum(sizes)])
+        *matrices, error = sorted(file.list_matrices(), key=lambda name: name == f"{ERROR}_2")
+        assert sorted(int(file[name][0, 1]) for name in matrices) == sorted([*sizes, sum(sizes)])
+        assert 0 < file[error][0, 1] < sum(sizes)
 
 
 def test_a_segment_may_be_called_like_a_path(by_hand, tmp_path):
     opened = by_hand([("1", "2", 3, 1, 1, 1)], [("1", a(1)), ("2", a(2))], segments=["a/b", ".", "é"])
     with openmatrix.open_file(str(export(opened, tmp_path, "matrix.omx"))) as file:
-        assert set(file.list_matrices()) == {"count", "a_b", "_", "é"}
+        assert set(file.list_matrices()) == {"count", "a_b", "_", "é", ERROR}
 
 
 def test_a_level_may_be_called_like_a_path(by_hand, tmp_path):
@@ -175,19 +179,38 @@ def test_shapefiles_keep_long_text_and_refuse_what_they_would_cut(by_hand, tmp_p
 
 
 def test_a_table_too_large_for_shapefiles_is_refused_before_it_is_written(by_hand, tmp_path, monkeypatch):
-    monkeypatch.setattr(shapefile, "count_rows", lambda opened: 60_000_000)
+    monkeypatch.setattr(limits, "count_rows", lambda opened: 60_000_000)
+    opened = by_hand([("1", "2", 3)], [("1", a(1)), ("2", a(2))])
     with pytest.raises(ExportError, match=r"shapefile \(.* GB\) must be at most 2 GB; take GeoPackage"):
-        export(by_hand([("1", "2", 3)], [("1", a(1)), ("2", a(2))]), tmp_path, "release.shp.zip")
+        export(opened, tmp_path, "release.shp.zip")
+    assert set(known(opened)) - set(offered(opened)) == {"release.shp.zip"}
 
 
 def test_a_matrix_of_too_many_zones_is_refused_and_coarser_ones_offered(by_hand, tmp_path, monkeypatch):
-    monkeypatch.setattr(omx, "ZONES", 2)
+    monkeypatch.setattr(limits, "ZONES", 2)
     zones = [(str(i), "all", f"half{i // 2}", f"each{i}", a(i)) for i in range(4)]
     opened = by_hand([("0", "3", 3), ("1", "3", 1)], zones, levels=["country", "half", "each"])
-    with pytest.raises(ExportError, match=r"must be at most 2; take matrix-country.omx$"):
+    with pytest.raises(
+        ExportError, match=r"matrix \(here 3\) must be at most 2; take matrix-country.omx or matrix-half"
+    ):
         export(opened, tmp_path, "matrix.omx")
     with openmatrix.open_file(str(export(opened, tmp_path, "matrix-half.omx"))) as file:
         assert file["count"][:].tolist() == [[0, 4], [0, 0]]
+
+
+def test_a_matrix_of_too_many_zones_is_not_offered(by_hand, tmp_path, monkeypatch):
+    """Zones that no flow has do not count: they are not in a matrix."""
+    zones = [(str(i), f"half{i // 2}", a(i)) for i in range(4)]
+    opened = by_hand([("0", "3", 3), ("1", "3", 1)], zones, levels=["half"])
+    for most, fits in ((3, {"matrix.omx", "matrix-half.omx"}), (2, {"matrix-half.omx"}), (1, set())):
+        monkeypatch.setattr(limits, "ZONES", most)
+        assert {name for name in offered(opened) if name.endswith("omx")} == fits
+        assert {"matrix.omx", "matrix-half.omx", *offered(opened)} == set(known(opened))
+        if fits:
+            assert set(named(opened, ["omx"])) == fits
+    with pytest.raises(ExportError, match=r"matrix \(here 3\) must be at most 1; take another format$"):
+        export_all(opened, tmp_path / "out", ["csv", "omx"])
+    assert not (tmp_path / "out").exists()
 
 
 def test_a_matrix_is_written_whole_when_it_takes_many_chunks(by_hand, tmp_path, monkeypatch):
