@@ -2,6 +2,7 @@
 
 import math
 from decimal import ROUND_CEILING, ROUND_HALF_EVEN, Context, Decimal
+from fractions import Fraction
 
 from synthmap.privacy.shown import shown_loss, shown_losses
 from synthmap.release import statement_lengths as lengths
@@ -43,6 +44,19 @@ def amounts(facts: Facts) -> str:
     return shown_losses(facts.dp.epsilon, facts.dp.delta)
 
 
+def kind_and_amounts(epsilon: float, delta: float) -> tuple[str, str]:
+    """Return what a release is, in words for sentences of others, and with which ε and δ; without δ where that is 0.
+
+    Examples
+    --------
+    >>> kind_and_amounts(4.0, 1e-5), kind_and_amounts(4.0, 0.0)
+    (('(ε, δ)-differentially private', 'ε = 4, δ = 1e-05'), ('ε-differentially private', 'ε = 4'))
+    """
+    if delta == 0:
+        return "ε-differentially private", f"ε = {shown_loss(epsilon)}"
+    return "(ε, δ)-differentially private", shown_losses(epsilon, delta)
+
+
 def promise(facts: Facts) -> list[str]:
     """Return the promise in sentences, each with what it is about."""
     kind = "ε-differential privacy" if facts.form == "pure" else "(ε, δ)-differential privacy"
@@ -65,7 +79,10 @@ def odds(one: Odds, facts: Facts) -> str:
         whose = whose.replace("home", "home and segment", 1)
     chance = ""
     if one.chance > 0:
-        chance = f"but for a chance of at most {shown_loss(one.chance, 3)} (1 in {math.floor(1 / one.chance):,}), "
+        most = shown_loss(
+            one.chance, 3
+        )  # 1 in so many is that of the figure beside it: 1 / 1e-5 in floats is 99,999.99…
+        chance = f"but for a chance of at most {most} (1 in {math.floor(1 / Fraction(most)):,}), "
     if one.factor is None:
         return f"In odds: ε = {shown_loss(one.epsilon)} is too large to bound anything about {whose}."
     return (

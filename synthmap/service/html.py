@@ -11,9 +11,9 @@ from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from starlette.responses import HTMLResponse
 
 from synthmap import __version__
-from synthmap.privacy.shown import shown_losses
 from synthmap.release.manifest import Manifest
 from synthmap.release.statement_files import FILTERS, style
+from synthmap.release.statement_words import kind_and_amounts
 from synthmap.service.links import href
 
 STYLESHEET = "synthmap.css"
@@ -38,8 +38,8 @@ class Caution:
 def caution(manifest: Manifest) -> Caution:
     """Return the short form of a release's privacy statement."""
     loss = manifest.privacy.dp
-    amounts = shown_losses(loss.epsilon, loss.delta)
-    promise = f"(ε, δ)-differentially private with {amounts}" if manifest.private else f"with the noise of {amounts}"
+    kind, amounts = kind_and_amounts(loss.epsilon, loss.delta)
+    promise = f"{kind} with {amounts}" if manifest.private else f"with the noise of {amounts}"
     text = f"Synthetic: origins are drawn, {promise}. Do not read single zones as facts: sum them up."
     return Caution(text, None if manifest.private else f"NOT PRIVATE: {manifest.warning}")
 

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 from fastapi import Request
 
-from synthmap.privacy.shown import shown_losses
 from synthmap.published.boxes import CRS84
 from synthmap.published.extents import extent, middle, width
 from synthmap.published.store import OpenedRelease
 from synthmap.published.tiles import Kind, properties
 from synthmap.published.tiles_grid import MAXZOOM, TMS, flat, point, shown, world
+from synthmap.release.statement_words import kind_and_amounts
 from synthmap.service.feature_documents import collection_id
 from synthmap.service.formats import JSON
 from synthmap.service.html import caution
@@ -142,6 +142,6 @@ def _attribution(opened: OpenedRelease) -> str:
     """Return one line for the corner of a map: whose figures, of when, and what is promised."""
     manifest = opened.manifest
     year = f" {manifest.year}" if manifest.year is not None else ""
-    loss = shown_losses(manifest.privacy.dp.epsilon, manifest.privacy.dp.delta)
+    _, loss = kind_and_amounts(manifest.privacy.dp.epsilon, manifest.privacy.dp.delta)
     private = "" if manifest.private else ", NOT PRIVATE"
     return f"{manifest.title or manifest.name}{year}, synthetic, {loss}{private}; synthmap release {opened.id}"

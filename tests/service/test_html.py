@@ -5,6 +5,10 @@ import shutil
 import pytest
 from pages import Page
 
+from synthmap.published.store import ReleaseStore
+from synthmap.release.manifest import Loss
+from synthmap.service.html import caution
+
 ROOT = ("/", "/conformance", "/api?f=html", "/collections", "/releases", "/releases/{odd}")
 FLOWS = ("flows", "flows/queryables", "flows/items", "flows/items/0", "flows/items/7")
 ZONES = ("origins/items", "origins/items/2", "destinations/items")
@@ -49,6 +53,15 @@ def test_pages_of_a_release_say_what_is_promised(read, path):
     text = read(path).text
     for part in ("NOT PRIVATE", "ε = 4", "δ = 1e-05", "Do not read single zones as facts"):
         assert part in text
+
+
+def test_a_release_without_delta_promises_none(store, odd):
+    manifest = ReleaseStore(store).open(odd).manifest
+    pure = manifest.privacy.model_copy(update={"dp": Loss(epsilon=4.0, delta=0.0)})
+    for private, words in ((True, "are drawn, ε-differentially private with ε = 4. Do"), (False, "noise of ε = 4. Do")):
+        text = caution(manifest.model_copy(update={"privacy": pure, "private": private})).text
+        assert words in text
+        assert "δ" not in text
 
 
 def test_hostile_ids_and_titles_are_text(read):

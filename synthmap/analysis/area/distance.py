@@ -134,7 +134,10 @@ def _by_key(
     total = total_of(errors, found, inside) if end == "work" else estimated(errors, whole, sums, home)
     if by_distance:
         found[0] += found[-2]
-    figures = joined(estimated(errors, found, sums, home, whole.sum(axis=(0, 2)) if by_distance else None), total)
+    possible = np.full(len(keys), end == "work" or inside.any())
+    possible[-2] = end == "work" and elsewhere_code(opened) >= 0
+    figures = estimated(errors, found, sums, home, whole.sum(axis=(0, 2)) if by_distance else None)
+    figures = joined(figures, total).where(possible)
     parts = {name: found[of].sum(axis=0, keepdims=True) for name, of in summed.items()}
     rows = tuple(row | {"share": share} for row, share in zip(keys, shares(figures), strict=True))
     return Analysis(
@@ -145,5 +148,5 @@ def _by_key(
         rows,
         figures,
         notes=(OUTSIDE,) if area.count and end == "home" else (),
-        sums={name: estimated(errors, part, sums, home) for name, part in parts.items()},
+        sums={name: estimated(errors, part, sums, home).where(possible[-1]) for name, part in parts.items()},
     )

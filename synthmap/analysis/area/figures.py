@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from synthmap.errors import QueryError
 from synthmap.geography.zones import ELSEWHERE
@@ -55,6 +55,14 @@ class Figures:
         errors[:, column], prior[:, column] = error, 0.0
         return Figures(self.workers, errors, prior)
 
+    def where(self, possible: ArrayLike) -> "Figures":
+        """Return the figures, of which those that are not `possible` are exact: no origin belongs to them.
+
+        0 workers are no estimate there, which would be told as off by some.
+        """
+        some = np.reshape(possible, (-1, 1))
+        return Figures(self.workers, np.where(some, self.error, 0.0), np.where(some, self.prior, 0.0))
+
 
 def joined(*parts: Figures) -> Figures:
     """Return figures one after the other."""
@@ -83,6 +91,28 @@ def total_of(errors: FigureErrors, tallied: NDArray[np.int64], destinations: NDA
     sums = errors.grouped(np.where(destinations, 0, -1), 1)
     found = estimated(errors, tallied.sum(axis=0, keepdims=True), sums)
     return found.known(0, errors.of_total(destinations))
+
+
+def parts_of(figures: Figures, whole: Figures, possible: ArrayLike) -> Figures:
+    """Return figures that add up to a whole, with errors that agree with it.
+
+    A part alone is the whole. Two parts of an exact whole are off by as much as each other: what one has too many the
+    other lacks; both have the larger of their estimates.
+
+    Parameters
+    ----------
+    figures, whole : Figures
+        The parts, and one figure.
+    possible : sequence of bool, shape (figures,)
+        Whether any origin belongs to a part.
+    """
+    found = figures.where(possible)
+    error, prior, rows = found.error.copy(), found.prior.copy(), np.flatnonzero(possible)
+    if rows.size == 1:
+        error[rows], prior[rows] = whole.error, whole.prior
+    elif rows.size == 2:
+        error[rows] = np.where(whole.error == 0, error[rows].max(axis=0), error[rows])
+    return Figures(figures.workers, error, prior)
 
 
 def elsewhere_code(opened: OpenedRelease) -> int:

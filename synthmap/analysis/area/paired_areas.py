@@ -50,8 +50,8 @@ def paired_areas(opened: OpenedRelease, a: Area, b: Area) -> Analysis:
     to_a, to_b = (errors.grouped(np.where(area.zones, 0, -1), 1) for area in (a, b))
     from_a, from_b = (errors.shapes(np.where(area.zones, 0, -1), 1) for area in (a, b))
     figures = joined(
-        estimated(errors, found[1:2], to_b, from_a),
-        estimated(errors, found[2:3], to_a, from_b),
+        estimated(errors, found[1:2], to_b, from_a).where(a.zones.any()),
+        estimated(errors, found[2:3], to_a, from_b).where(b.zones.any()),
         estimated(errors, found[:1], to_a, from_a),
         estimated(errors, found[3:], to_b, from_b),
     )

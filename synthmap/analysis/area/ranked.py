@@ -5,7 +5,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from synthmap.analysis.area.figures import Figures, estimated, joined, same_release, shares, total_of
+from synthmap.analysis.area.figures import Figures, estimated, joined, parts_of, same_release, shares, total_of
 from synthmap.analysis.area.result import OUTSIDE, Analysis, Named
 from synthmap.errors import QueryError
 from synthmap.published.areas.area import Area
@@ -104,11 +104,12 @@ def figures_of(opened: OpenedRelease, area: Area, name: Ranking, by: str, best: 
     if origins_are:
         sums = errors.grouped(np.where(inside, 0, -1), 1)
         figures = estimated(errors, found, sums, errors.shapes(row_of[of], best.size + 1))
-        return joined(figures, total_of(errors, found, inside))
+        total = total_of(errors, found, inside)
+        return joined(parts_of(figures, total, np.bincount(row_of[of], minlength=len(figures)) > 0), total)
     home = errors.shapes(np.where(inside, 0, -1), 1)
     figures = estimated(errors, found, errors.grouped(row_of[of], best.size + 1), home)
     whole, everywhere = found.sum(axis=0, keepdims=True), errors.grouped(np.zeros(inside.size, np.int64), 1)
-    return joined(figures, estimated(errors, whole, everywhere, home))
+    return joined(figures, estimated(errors, whole, everywhere, home)).where(inside.any())
 
 
 def keys_of(opened: OpenedRelease, by: str, best: NDArray[np.int64]) -> list[dict[str, Any]]:

@@ -11,11 +11,11 @@ import polars as pl
 from numpy.typing import NDArray
 
 from synthmap.analysis.area.figures import Figures
-from synthmap.privacy.shown import shown_losses
 from synthmap.published.areas.area import Area
 from synthmap.published.exports.about import citation
 from synthmap.published.figure_errors import Trust, figure_errors, trust
 from synthmap.published.store import OpenedRelease
+from synthmap.release.statement_words import kind_and_amounts
 
 OUTSIDE = (
     "Jobs at places outside the release are not in it: residents of the area who work there are not counted among "
@@ -211,7 +211,7 @@ def _names(keys: Sequence[Mapping[str, Any]]) -> list[str]:
 
 def _promised(opened: OpenedRelease) -> str:
     loss = opened.manifest.privacy.dp
-    return f"{citation(opened)} (ε, δ)-differentially private, {shown_losses(loss.epsilon, loss.delta)}."
+    return f"{citation(opened)} {', '.join(kind_and_amounts(loss.epsilon, loss.delta))}."
 
 
 def _called(name: str) -> str:

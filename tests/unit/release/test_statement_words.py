@@ -38,7 +38,16 @@ def test_figures_are_never_better_in_words_than_they_are(say):
     told = say(dp={"epsilon": 4.0000004, "delta": 1.2341e-6}, pdp_cells=cells)
     assert "with ε = 4.00001, δ = 1.24e-06, for this table" in told
     assert "(OnTheMap's form): ε = 4.00001, δ = 1.01e-06 for a destination, δ = 1.51e-06 for the whole table" in told
-    assert "at most 1.24e-06 (1 in" in told
+    assert "at most 1.24e-06 (1 in 806,451), the release" in told
+
+
+@pytest.mark.parametrize(
+    ("delta", "told"),
+    [(1e-5, "1e-05 (1 in 100,000)"), (0.1 + 0.2, "0.3 (1 in 3)"), (3e-6, "3e-06 (1 in 333,333)"),
+     (1e-13, "1e-13 (1 in 10,000,000,000,000)"), (1.0000000001e-5, "1.01e-05 (1 in 99,009)")],
+)  # fmt: skip
+def test_one_in_so_many_is_the_chance_beside_it_and_never_a_smaller_one(say, delta, told):
+    assert f"but for a chance of at most {told}, the release" in say(dp={"epsilon": 4.0, "delta": delta})
 
 
 def test_plain_dp_claims_no_more_than_it_bounds(say):
@@ -75,7 +84,7 @@ def test_a_warning_comes_first(small_release):
 
 
 def test_it_says_below_which_size_figures_are_mostly_prior(say):
-    assert "At no destination are more than half of them; the largest share at one is 20 %" in say()
+    assert "At no destination are more than half of them; the largest share at one is 33.3 %" in say()
 
 
 def test_it_names_the_size_where_there_is_one(say):

@@ -58,6 +58,45 @@ def test_a_release_without_elsewhere(opened, rows):
     assert [row[1] for row in rows(found, "figure")] == [5, 2, 2, 3, 0, 0, 3]
 
 
+def errors_of(found):
+    """Return the expected errors of all workers by figure."""
+    return dict(zip(LABELS, found.figures.error[:, 0].tolist(), strict=True))
+
+
+def test_nobody_can_come_from_elsewhere_where_the_release_has_none(opened):
+    """An estimate of 0 would be told as noise."""
+    flows = [("x", "y", (30, 9)), ("y", "y", (20, 1)), ("y", "x", (7, 2))]
+    release = opened(World([Zone("x"), Zone("y")], flows, segments=("p", "q"), elsewhere=False))
+    found = inflow_outflow(release, area_of_zones(release, ("y",)))
+    assert found.figures.error[4].tolist() == found.figures.prior[4].tolist() == [0, 0, 0]
+    assert found.frame()["trust"].to_list()[4] == "exact"
+    assert (np.delete(found.figures.error, [0, 4], axis=0) > 0).all()
+
+
+@pytest.mark.parametrize("area", [("A",), ("B",), ("A", "B")])
+def test_what_some_of_the_employed_are_too_many_the_others_are_too_few(town, area):
+    """Employed, exact, are those who live there and those who come in."""
+    found = inflow_outflow(town, area_of_zones(town, area, "county"))
+    errors = errors_of(found)
+    assert errors["employed"] == 0
+    assert errors["live_and_work"] == errors["in_commuters"] > 0
+    assert (found.figures.error[0, 1:] > 0).all()
+
+
+def test_of_all_zones_together_the_errors_are_those_of_elsewhere(town):
+    errors = errors_of(inflow_outflow(town, area_of_zones(town, ("A", "B", "C"), "county")))
+    assert errors.pop("employed") == errors.pop("out_commuters") == 0
+    assert len(set(errors.values())) == 1
+    assert min(errors.values()) > 0
+
+
+def test_all_zones_are_exact_where_there_is_no_elsewhere(opened):
+    release = opened(World([Zone("x"), Zone("y")], [("x", "y", (3,)), ("y", "y", (2,))], elsewhere=False))
+    found = inflow_outflow(release, area_of_zones(release, ("x", "y")))
+    assert found.figures.workers[:, 0].tolist() == [5, 5, 5, 0, 0, 0, 0]
+    assert not found.figures.error[:, 0].any()
+
+
 NAMES = ["01", "001", "O'Brien", "東京", "<b>", "zz", "e", "f"]
 
 

@@ -107,6 +107,15 @@ def test_both_releases_are_cited_and_warned_of(opened):
     assert "compared_with" not in as_json(alone, date(2026, 1, 2))
 
 
+def test_a_release_without_delta_is_cited_without(opened):
+    release = opened(AFTER)
+    privacy = release.manifest.privacy.model_copy(update={"dp": Loss(epsilon=4.0, delta=0.0)})
+    release = replace(release, manifest=release.manifest.model_copy(update={"privacy": privacy}))
+    cited = area_profile(release, area_of_zones(release, ("x",)), end="work").cited(date(2026, 1, 2))
+    assert f"{citation(release)} ε-differentially private, ε = 4. Zones" in cited
+    assert "δ" not in cited
+
+
 def test_a_picture_speaks_of_a_change_not_of_workers(opened):
     before, after = opened(BEFORE), opened(AFTER)
     words = place(time(before, after, area_of_zones(after, ("x",)), of="origins"))
