@@ -35,7 +35,7 @@ RUN pip install --constraint constraints.txt \
     shapely sqlalchemy structlog uvicorn
 COPY synthmap/__init__.py synthmap/errors.py synthmap/remote.py synthmap/
 COPY synthmap/geography/__init__.py synthmap/geography/sphere.py synthmap/geography/zones.py synthmap/geography/
-COPY synthmap/privacy/__init__.py synthmap/privacy/composition.py synthmap/privacy/epsilon.py synthmap/privacy/gaussian.py synthmap/privacy/shown.py synthmap/privacy/tighter.py synthmap/privacy/
+COPY synthmap/privacy/__init__.py synthmap/privacy/composition.py synthmap/privacy/epsilon.py synthmap/privacy/gaussian.py synthmap/privacy/histogram.py synthmap/privacy/loss.py synthmap/privacy/shown.py synthmap/privacy/tighter.py synthmap/privacy/
 COPY synthmap/release/ synthmap/release/
 COPY synthmap/published/ synthmap/published/
 COPY synthmap/catalog/ synthmap/catalog/

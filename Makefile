@@ -2,7 +2,8 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
-WORKERS ?= auto
+# of the tests: one more than processors, as some tests wait for what they have killed
+WORKERS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 
 .PHONY: help install page demo serve test lint ogctests bench clean
 
@@ -57,7 +58,7 @@ lint: $(VENV)/.installed-test page
 	@$(BIN)/python synthmap/service/web/build.py --lint
 
 test: lint
-	$(BIN)/pytest --numprocesses $(WORKERS)
+	$(BIN)/pytest --numprocesses $(WORKERS) --dist worksteal
 
 bench: $(VENV)/.installed-test
 	$(BIN)/python -m tests.benchmarks

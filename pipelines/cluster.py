@@ -18,10 +18,13 @@ PATIENCE_SECONDS = 30.0  # for the first worker of a cluster that is already the
 _TLS = "DASK_DISTRIBUTED__COMM__TLS__CA_FILE, …TLS__CLIENT__CERT and …TLS__CLIENT__KEY, or Dask's file of settings"
 
 # a local cluster answers its own tasks only: no status pages, and ports that two runs never share. None of its workers
-# is given up for silent by the wall clock, which may jump: one that dies is noticed by its connection
+# is given up for silent by the wall clock, which may jump: one that dies is noticed by its connection. What Dask looks
+# at for status pages, at each process many times a second, would take a tenth of a core from the tasks
 _LOCAL: dict[str, object] = {
     "distributed.scheduler.http.routes": [], "distributed.worker.http.routes": [],
     "distributed.scheduler.worker-ttl": None,
+    "distributed.worker.profile.enabled": False,
+    "distributed.admin.system-monitor.interval": "10s", "distributed.admin.tick.interval": "1s",
 }  # fmt: skip
 _ENVIRONMENT = "distributed.nanny.pre-spawn-environ"
 _TRIM = "MALLOC_TRIM_THRESHOLD_"  # Dask's 64 KiB make every large array new pages: 8 % of a worker's time

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from synthmap.geography.arrays import row_sums, rows_at
 from synthmap.geography.region import Region
 from synthmap.geography.zones import Zones
 from synthmap.mechanism.plan import Plan
@@ -22,12 +23,12 @@ _WKB_POINT = np.dtype([("little_endian", "u1"), ("kind", "<u4"), ("longitude", "
 def write_part(path: Path, table: SyntheticCounts, region: Region, segments: tuple[str, ...]) -> None:
     """Write a part of the OD table, sorted by destination and origin: those two, count, segments, interval of count."""
     place = region.position[table.destination] * np.int64(region.position.size) + region.position[table.origin]
-    order = np.argsort(place, kind="stable")
-    workers = table.workers[order]
+    order = np.argsort(place)  # each occurs once
+    workers = rows_at(table.workers, order)
     columns = {
         "origin": region.names.take(pa.array(table.origin[order])),
         "destination": region.names.take(pa.array(table.destination[order])),
-        "count": workers.sum(axis=1),
+        "count": row_sums(workers),
     }
     if segments:
         columns |= {name: workers[:, i] for i, name in enumerate(segments)}

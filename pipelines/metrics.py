@@ -8,7 +8,6 @@ import math
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
 
@@ -131,7 +130,7 @@ def publish_metrics(
             with run_directory(None) as run:
                 known = _measure(catalog, registry, dataset, spec, manifest, directory, asked, mark, run)
             write_privately(kept, known.model_dump_json() + "\n")
-        Seal(registry).remember_kept(known.name)
+        Seal(registry).remember_shown(known.name)
         _same(known, dataset, asked)
         drawn()
         return publish_measured(store, known), known
@@ -178,7 +177,7 @@ def _measure(
             f"epsilon ({asked.epsilon:g}) must be the one that was paid for before a crash: ask for ε = "
             f"{float(Fraction(paid.charge.epsilon) / jobs)} again"
         )
-    if Seal(registry).has_kept(name):
+    if Seal(registry).may_be_shown(name):
         raise LedgerError(
             f"figures of release ({manifest.release}) must be restored from a copy, as published or as kept beside "
             "the registry: they were drawn, and nothing is drawn twice"
@@ -195,7 +194,8 @@ def _measure(
         with suppress(SynthmapError):
             refund(catalog, dataset, name, check=Seal(registry).check_of(dataset))
         raise
-    return _report(manifest, classes, measured, noisy, asked, cost, dataset, name, mark)
+    paid_at = read_account(catalog, dataset).losses[name].body.time  # a later time tells how long reading took
+    return _report(manifest, classes, measured, noisy, asked, cost, dataset, name, mark, paid_at)
 
 
 def _name(account: Account, release: str) -> str:
@@ -220,7 +220,7 @@ def _name(account: Account, release: str) -> str:
 
 def _report(
     manifest: Manifest, classes: MeasuredClasses, measured: tuple[Measurement, ...], noisy: list[Noisy], asked: Asked,
-    cost: Charge, dataset: str, name: str, mark: str,
+    cost: Charge, dataset: str, name: str, mark: str, created: str,
 ) -> Measured:  # fmt: skip
     """Return the record, sealed; of `measured` only the sensitivities are told."""
     counts, absolute, signed = (NoisyVector(one.values, one.scale) for one in noisy)
@@ -229,7 +229,7 @@ def _report(
     return Measured(
         release=manifest.release,
         manifest_sha256=mark,
-        created=datetime.now(UTC).isoformat(timespec="seconds"),
+        created=created,
         dataset=dataset,
         name=name,
         epsilon=epsilon,

@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from pipelines.places import fetch, results
 from pipelines.stage import attempt, stage
 from pipelines.tabulate import Stretch
-from synthmap.confidential.table import merge_duplicates, one_row_a_worker
-from synthmap.geography.arrays import load
+from synthmap.confidential.duplicates import merge_tables
+from synthmap.confidential.table import Chunk, one_row_a_worker
+from synthmap.geography.arrays import load, rows_at
 from synthmap.geography.region import Region, open_region
 from synthmap.mechanism.lengths import LengthClasses, LengthSums, class_of_each, length_sums, public_decay
 from synthmap.mechanism.table import Counts
@@ -20,7 +21,6 @@ from synthmap.spec import Spec
 
 _DESTINATION = 100  # workers that cost as much to collect, plan and draw as a destination does without any
 CLASSES, SUMS = "class.npy", "lengths.npy"
-Rows = tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int64]]
 
 
 @dataclass(frozen=True)
@@ -63,12 +63,12 @@ def collect(
         (one_row_a_worker(spec.tables[stretch.table]), _rows(fetch(blocks, directory), partition, region))
         for stretch, blocks in tables
     ]
-    listed = [block for one_row, blocks in each if one_row for block in blocks]
-    merged = [merge_duplicates(*_stack(listed), policy="sum", zones=region.zones)] if listed else []
-    merged += [block for one_row, blocks in each if not one_row for block in blocks]
-    destination, origin, workers = merge_duplicates(*_stack(merged), policy=spec.duplicates, zones=region.zones)
+    listed, flows = (
+        [chunk for one_row, chunks in each if one_row == kind for chunk in chunks] for kind in (True, False)
+    )
+    destination, origin, workers = merge_tables(listed, flows, policy=spec.duplicates, zones=region.zones)
     order = np.argsort(region.position[destination], kind="stable")  # within a destination origins ascend already
-    destination, origin, workers = destination[order], origin[order], workers[order]
+    destination, origin, workers = destination[order], origin[order], rows_at(workers, order)
     starts = np.append(np.flatnonzero(np.diff(destination, prepend=-1)), destination.size)
     ranks = region.rank_of_position[partition.first + np.flatnonzero(headcount)].astype(np.int32)
     headcount = headcount[headcount > 0]
@@ -88,24 +88,20 @@ def collect(
     return directory / path.name
 
 
-def _rows(blocks: Path, partition: Partition, region: Region) -> list[Rows]:
-    """Return the rows of a partition in each block of a table, destinations as ranks."""
+def _rows(blocks: Path, partition: Partition, region: Region) -> list[Chunk]:
+    """Return the rows of a partition in each block of a table."""
+    bounds = [partition.first, partition.last]
     rows = []
     for path in sorted(blocks.glob("*-destination.npy")):
-        block = path.with_name(path.name.removesuffix("-destination.npy"))
-        place = load(path, "r")
-        low, high = np.searchsorted(place, [partition.first, partition.last])
-        if low < high:
-            origin = load(block.with_name(f"{block.name}-origin.npy"), "r")[low:high]
-            workers = load(block.with_name(f"{block.name}-workers.npy"), "r")[low:high]
-            rows.append((region.rank_of_position[place[low:high]], origin, workers))
+        of = path.name.removesuffix("destination.npy")
+        place, origin, workers, far, beyond = (
+            load(blocks / f"{of}{name}.npy", "r") for name in ("destination", "origin", "workers", "far", "beyond")
+        )
+        here, away = (slice(*np.searchsorted(sorted_places, bounds)) for sorted_places in (place, far))
+        if here.start < here.stop:
+            destination = region.rank_of_position[place[here]]
+            rows.append(Chunk(destination, origin[here], workers[here], beyond[away]))
     return rows
-
-
-def _stack(rows: Sequence[Rows]) -> Rows:
-    """Return blocks of rows, at least one, as one."""
-    destination, origin, workers = zip(*rows, strict=True)
-    return np.concatenate(destination), np.concatenate(origin), np.concatenate(workers)
 
 
 def read_headcounts(path: Path) -> tuple[NDArray[np.int32], NDArray[np.int64]]:

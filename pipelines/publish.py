@@ -4,12 +4,10 @@ import importlib.metadata
 import platform
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, time
 from fractions import Fraction
 from functools import cache
 from pathlib import Path
-
-import numpy as np
 
 import synthmap
 from pipelines.files import write_plan
@@ -21,12 +19,13 @@ from synthmap.mechanism.lengths import MeasuredLengths
 from synthmap.mechanism.plan import Plan, PlanSettings, coarsening_of
 from synthmap.mechanism.table import TableLoss
 from synthmap.privacy.composition import jobs, round_up
-from synthmap.privacy.loss import ReplaceOrigin
 from synthmap.release import manifest as statement_of
+from synthmap.release import wording
 from synthmap.release.manifest import MANIFEST, Manifest
+from synthmap.release.plan_summary import prior_share_mean, summarise_classes, summarise_steps
 from synthmap.release.remote_store import publish_remotely
 from synthmap.release.statement_files import write_statement
-from synthmap.release.store import publish
+from synthmap.release.store import publish, time_in
 from synthmap.release.verify import records, verify
 from synthmap.remote import is_remote
 from synthmap.spec import Spec
@@ -44,7 +43,6 @@ _PACKAGES = (
     "scipy",
     "shapely",
 )
-_CLASSES = ((1, 1), (2, 4), (5, 19), (20, 99), (100, 999), (1_000, 9_999), (10_000, 2**62))
 
 
 @dataclass(frozen=True)
@@ -85,27 +83,26 @@ def describe(told: Told) -> Manifest:
     spec, region, plan, settings, source = told.spec, told.region, told.plan, told.settings, told.source
     elsewhere = ELSEWHERE if spec.outside == "elsewhere" else None
     private = spec.run.seed is None
+    began = time_in(told.release) or datetime.combine(datetime.now(UTC).date(), time(), UTC)
     return Manifest(
         release=told.release,
         name=spec.name,
         title=spec.title,
         curator=spec.curator,
         year=spec.year,
-        created=datetime.now(UTC).isoformat(timespec="seconds"),
+        created=began.isoformat(timespec="seconds"),
         private=private,
-        warning=_warning(private, source),
+        warning=wording.warning(private, source),
         segments=list(spec.segment_columns),
         privacy=_privacy(told),
         invariants=statement_of.Invariants(
-            statements=["the number of workers at each destination is published exactly"],
+            statements=list(wording.INVARIANTS),
             workers=int(plan.headcount.sum()),
             destinations=len(plan),
         ),
         plan=summarise(spec, plan, settings, told.choice),
         prior=statement_of.PriorSummary(
-            formula="weight × (1 + distance_km/scale_km)^−power, great circle between internal points"
-            + ("; each class of destinations has a scale of its own" if settings.scales_km else "")
-            + ("" if source is None else "; mixed with the public table named in source"),
+            formula=wording.formula(bool(settings.scales_km), source),
             weight=_weight_source(spec),
             scale_km=settings.scale_km,
             power=settings.power,
@@ -152,16 +149,6 @@ def _versions() -> dict[str, str]:
     return {name: importlib.metadata.version(name) for name in _PACKAGES}
 
 
-def _warning(private: bool, source: statement_of.PriorSource | None) -> str | None:
-    """Return what a reader must know first."""
-    found = []
-    if not private:
-        found.append("drawn with a fixed seed, for tests and demonstrations; anyone who knows the seed can undo it")
-    if source is not None and not source.private:
-        found.append(f"its prior is the release {source.name}, which is not private itself")
-    return "; ".join(found) or None
-
-
 def _weight_source(spec: Spec) -> str:
     """Return where the public weights come from."""
     if spec.zones.weights is not None:
@@ -201,56 +188,22 @@ def _privacy(told: Told) -> statement_of.Privacy:
             delta_destination=table.pdp_delta_destination,
             delta_table=table.pdp_delta_table,
         )
-    assumptions = ["nothing else about the same jobs has been published; losses of several releases add up"]
-    if source is not None:
-        assumptions.append(f"the prior's table {source.name} is public: {source.statement}")
-    if spec.prior.class_source is not None:
-        assumptions.append(
-            "what the scales of the prior's decay were fitted to is public, or its loss is counted elsewhere: "
-            + spec.prior.class_source
-        )
-    if held == 1:
-        assumptions.append("a worker has one job in the table")
-    else:
-        assumptions.append(f"a worker has at most {held} jobs in the table, at different destinations")
     return statement_of.Privacy(
-        unit=(
-            "in which origin a worker lives"
-            + (" and to which segment the job belongs" if segments else "")
-            + (f", for all of up to {held} jobs of a worker together." if held > 1 else ".")
-        ),
-        adjacency=ReplaceOrigin(segments=segments).statement,
+        unit=wording.unit(segments, held),
+        adjacency=wording.adjacency(segments),
         rule=table.rule.value,
         max_jobs_per_worker=held,
         certified_per_job=certified_per_job(spec, table),
-        steps=statement_of.Steps(**plan.steps(), lengths_epsilon=lengths),
+        steps=statement_of.Steps(**summarise_steps(plan.to_table()), lengths_epsilon=lengths),
         dp=promised,
         pdp_cells=pdp,
-        assumptions=assumptions,
+        assumptions=wording.assumptions(held, source, spec.prior.class_source),
     )
 
 
 def summarise(spec: Spec, plan: Plan, settings: PlanSettings, choice: str) -> statement_of.PlanSummary:
-    """Return the plan by class of public headcount."""
-    share = plan.prior_share
-    classes = []
-    for low, high in _CLASSES:
-        inside = (plan.headcount >= low) & (plan.headcount <= high)
-        if not inside.any():
-            continue
-        predicted = np.median(plan.predicted_km[inside])
-        classes.append(
-            statement_of.HeadcountClass(
-                headcount_from=low,
-                headcount_to=min(high, int(plan.headcount.max())),
-                destinations=int(inside.sum()),
-                workers=int(plan.headcount[inside].sum()),
-                cells_median=float(np.median(plan.cells[inside])),
-                **plan.noise(inside),
-                prior_share_mean=float(np.average(share[inside], weights=plan.headcount[inside])),
-                predicted_km_median=None if np.isnan(predicted) else float(predicted),
-            )
-        )
+    """Return what was chosen, and the plan by class of public headcount."""
+    table = plan.to_table()
     return statement_of.PlanSummary.model_validate(
         {
             "mechanism": mechanism_of(settings).name,
@@ -259,9 +212,9 @@ def summarise(spec: Spec, plan: Plan, settings: PlanSettings, choice: str) -> st
             "finest": spec.plan.finest or "",
             "cells": str(spec.plan.cells),
             "keep": str(spec.plan.keep),
-            "synthetic_size_rule": "m(d) = n(d)",
-            "prior_share_mean": float(np.average(share, weights=plan.headcount)),
-            "classes": classes,
+            "synthetic_size_rule": wording.SYNTHETIC_SIZE,
+            "prior_share_mean": prior_share_mean(table, settings.segments),
+            "classes": summarise_classes(table, settings.segments),
             **plan.summary(settings),
         }
     )

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from synthmap.catalog.inputs import NAME
 from synthmap.errors import ConfigurationError, NotFoundError, UnwritableError
+from synthmap.release.store import sync
 from synthmap.spec import Spec, read_spec
 
 if TYPE_CHECKING:  # it needs the database, and releases must do without
@@ -154,6 +155,7 @@ def write_privately(path: Path, text: str) -> None:
             file.flush()
             os.fsync(file.fileno())
         beside.replace(path)
+        sync(path.parent)
     except OSError as fault:
         beside.unlink(missing_ok=True)
         raise UnwritableError(f"registry ({path}) must be a writable file: {fault.strerror}") from None

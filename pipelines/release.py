@@ -3,7 +3,7 @@
 import shutil
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -39,9 +39,9 @@ from synthmap.mechanism.chosen import candidates, choose, mechanism_of
 from synthmap.mechanism.lengths import length_classes, public_decay
 from synthmap.mechanism.plan import Plan, PlanSettings, settings_of
 from synthmap.mechanism.table import TableLoss
-from synthmap.release.manifest import Loss, Manifest, PlanSummary
+from synthmap.release.manifest import MANIFEST, Loss, Manifest, PlanSummary
 from synthmap.release.store import new_release_id, partial_release
-from synthmap.remote import is_remote, shown
+from synthmap.remote import is_remote, is_there, shown
 from synthmap.spec import Spec
 
 Progress = Callable[[str, int, int], None]
@@ -141,25 +141,30 @@ def release(
     ------
     SynthmapError
         With one clear message; nothing is left behind.
+    KeyboardInterrupt
+        It says whether the release was published.
     """
     began = time.perf_counter()
     name = name or new_release_id(spec.name)
     cost = promise(spec)
 
     unpaid = Unpaid(spec)
+    with _interrupts_told(spec.store, name), ExitStack() as store:
+        partials: list[Path] = []
 
-    def pay() -> None:
-        (before_reading or unpaid.before_reading)(name, cost)
+        def pay() -> None:
+            # first: a store that cannot be written is found before anything is paid
+            partials.append(store.enter_context(partial_release(spec.store, name)))
+            (before_reading or unpaid.before_reading)(name, cost)
 
-    def draw_from_here() -> None:
-        (before_drawing or unpaid.before_drawing)(name, cost)
+        def draw_from_here() -> None:
+            (before_drawing or unpaid.before_drawing)(name, cost)
 
-    with _prepared(spec, scheduler, progress, pay, draw_from_here) as ready:
-        directory, spec = ready.directory, ready.spec
-        _, source = open_prior_table(fetch(directory / _REGION, directory))
-        if ready.lengths is None:
-            draw_from_here()
-        with partial_release(spec.store, name) as partial:
+        with _prepared(spec, scheduler, progress, pay, draw_from_here) as ready:
+            directory, spec, [partial] = ready.directory, ready.spec, partials
+            _, source = open_prior_table(fetch(directory / _REGION, directory))
+            if ready.lengths is None:
+                draw_from_here()
             draws = partial / "draws"
             draws.mkdir()
             place = directory if is_remote(directory) or is_remote(spec.store) else draws
@@ -181,6 +186,21 @@ def release(
             path, manifest = finish(manifest, partial, spec.store, before_publishing)
             progress("publish", 1, 1)
     return Released(name, path, manifest, time.perf_counter() - began)
+
+
+@contextmanager
+def _interrupts_told(store: Path, name: str) -> Iterator[None]:
+    """Let an interrupt say whether the release was published, whenever it came."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        try:
+            there = is_there(store / name / MANIFEST)
+        except SynthmapError:
+            told = f"whether release {name} was published could not be seen"
+        else:
+            told = f"release {name} was published: {shown(store / name)}" if there else "nothing was published"
+        raise KeyboardInterrupt(told) from None
 
 
 def plan(spec: Spec, *, scheduler: str | Cluster = "auto", progress: Progress = quiet) -> Planned:
@@ -321,7 +341,8 @@ def _gather(tasks: Sequence[Future], stage: str, progress: Progress, *, to_the_e
     if failed:
         fault = failed.exception() if failed.status == "error" else None
         for other in tasks:
-            other.cancel()
+            if not other.done():  # what is done may be of use where tables are read again
+                other.cancel()
         if isinstance(fault, ToldElsewhereError):
             raise fault.told()
         if isinstance(fault, SynthmapError):

@@ -3,7 +3,7 @@
 With the key they mark what is in a dataset's tables. The marks stand in the catalog, which the service reads; without
 the key nobody can test a guess about a confidential table against them. Here stand the marks of every registered
 dataset, so that no two hold the same jobs, and those of every file that was read, so that it is read for them once;
-and the names of the losses whose figures are kept beside the registry, so that none is drawn twice if they are lost.
+and the names of the losses whose draw may have been shown, so that none is drawn twice if it is lost or moved away.
 
 The ends show a ledger that was cut or written anew as a whole, which whoever can write the catalog could do. All
 workers of a catalog share this file, like the registry.
@@ -147,17 +147,22 @@ class Seal:
                 values["heads"][account.dataset] = [len(account.entries), account.head]
                 self._write(values)
 
-    def has_kept(self, name: str) -> bool:
-        """Return whether noise that was paid for under `name` was kept, so that it may have been shown since."""
+    def may_be_shown(self, name: str) -> bool:
+        """Return whether what was drawn for the loss `name` may have been shown: it is never to be drawn again."""
         return name in self._read()["kept"]
 
-    def remember_kept(self, name: str) -> None:
-        """Keep that the noise that was paid for under `name` is kept: it is never to be drawn again."""
+    def remember_shown(self, name: str) -> bool:
+        """Keep, durably, that what was drawn for the loss `name` may be shown from now on; return whether that is new.
+
+        Of several at once under a name, it is new to one.
+        """
         with locked(self._registry):
             values = self._read()
-            if name not in values["kept"]:
-                values["kept"].append(name)
-                self._write(values)
+            if name in values["kept"]:
+                return False
+            values["kept"].append(name)
+            self._write(values)
+            return True
 
     def _read_or_make(self) -> dict[str, Any]:
         with locked(self._registry):
@@ -174,7 +179,7 @@ class Seal:
         """Return what is kept.
 
         The key, empty if there is none yet; [entries, hash of the last] and marks of tables by dataset; sums by file;
-        names of losses whose noise is kept.
+        names of losses whose draw may have been shown.
         """
         try:
             values = {"kept": []} | json.loads(self._path.read_text(encoding="utf-8"))

@@ -1,4 +1,8 @@
-"""A release that is paid for in the ledger: before its tables are read, and once more before anything is drawn."""
+"""A release that is paid for in the ledger: before its tables are read, and once more before anything is drawn.
+
+For one payment at most one draw is ever shown. Right before a release gets its name in the store, the seal keeps that
+it may have been shown: whoever finds that and no release (it was moved away since) draws nothing more for that payment.
+"""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -15,7 +19,7 @@ from synthmap.catalog.database import Catalog
 from synthmap.catalog.datasets import find_dataset
 from synthmap.catalog.entries import Adjacency, Charge, Content, Kind, charge
 from synthmap.catalog.ledger import begin_drawing, read_account, refund, spend
-from synthmap.errors import ConfigurationError, LedgerError, SynthmapError
+from synthmap.errors import AlreadyShownError, ConfigurationError, LedgerError, SynthmapError
 from synthmap.mechanism.chosen import promised
 from synthmap.release.manifest import MANIFEST, Loss, read_manifest
 from synthmap.release.store import new_release_id, sweep_scratch, sweep_store, withdraw
@@ -53,6 +57,8 @@ class Spending:
         What public numbers decide is decided before the tables are looked at: they are marked only then. Who pays for
         the same dataset meanwhile waits, so that whoever comes too late for the budget does not look at them either.
         """
+        if self._seal.may_be_shown(name):
+            raise already_shown(name)
         asked = self._asked or charge_of(self._spec)
         with locked(self._registry, self._dataset):
             self._seen(lambda: read_account(self._catalog, self._dataset)).check(name, asked)
@@ -72,6 +78,11 @@ class Spending:
                 f"tables of dataset ({self._dataset}) must not change while they are read; release it again"
             )
         self._seal.remember(self._seen(lambda: begin_drawing(self._catalog, self._dataset, name, once=once)))
+
+    def before_publishing(self, name: str) -> None:
+        """Keep that the release may have been shown from now on; raise if another attempt at it came that far."""
+        if not self._seal.remember_shown(name):
+            raise already_shown(name)
 
     def _refuse_others(self, content: Content) -> None:
         """Let the first loss of a dataset be of the tables it is registered with; those after it are held to the first.
@@ -93,6 +104,15 @@ class Spending:
         account = read()
         check_goes_on(account, seen)
         return account
+
+
+def already_shown(name: str) -> AlreadyShownError:
+    """Return what to say where a release may have been shown and is not in the store."""
+    return AlreadyShownError(
+        f"release ({name}) must be put back into the store, if it was moved away: its run ended when it was about to "
+        "be published, or was, so it may have been shown and nothing more is drawn for what was paid; asked again, "
+        "another release is made and paid for"
+    )
 
 
 def charge_of(spec: Spec) -> Charge:
@@ -143,7 +163,8 @@ def release_and_pay(catalog: Catalog, registry: Path, dataset: str, spec: Spec, 
     """Return the release of `spec`, paid for by `dataset`; if it fails before anything is drawn, it is refunded.
 
     A run that died, or failed after it drew, is gone on with by the next one of the same spec: it makes the same
-    release and pays nothing more. If it had published, that release is returned.
+    release and pays nothing more. If it had published, that release is returned; if it may have, and the release is no
+    longer there, the next one is refused, and the one after it makes and pays for another release.
 
     Parameters
     ----------
@@ -154,12 +175,14 @@ def release_and_pay(catalog: Catalog, registry: Path, dataset: str, spec: Spec, 
     ------
     NotFoundError
         If there is no such dataset.
+    AlreadyShownError
+        If a dead run may have shown a release that is not in the store.
     SynthmapError
         As `Spending` and `pipelines.release.release`.
     """
     find_dataset(catalog, dataset)
     with begun(registry, dataset, spec) as unfinished:
-        if unfinished.again and (made := _published(catalog, dataset, spec, unfinished)) is not None:
+        if unfinished.again and (made := _published(catalog, registry, dataset, spec, unfinished)) is not None:
             return made
         try:
             found = _paid_release(catalog, registry, dataset, spec, unfinished.name, **options)
@@ -175,11 +198,16 @@ def release_and_pay(catalog: Catalog, registry: Path, dataset: str, spec: Spec, 
 def _paid_release(catalog: Catalog, registry: Path, dataset: str, spec: Spec, name: str, **options: Any) -> Released:
     paying = Spending(catalog, registry, dataset, spec)
     return release(
-        spec, name=name, before_reading=paying.before_reading, before_drawing=paying.before_drawing, **options
+        spec,
+        name=name,
+        before_reading=paying.before_reading,
+        before_drawing=paying.before_drawing,
+        before_publishing=lambda: paying.before_publishing(name),
+        **options,
     )
 
 
-def _published(catalog: Catalog, dataset: str, spec: Spec, unfinished: Unfinished) -> Released | None:
+def _published(catalog: Catalog, registry: Path, dataset: str, spec: Spec, unfinished: Unfinished) -> Released | None:
     """Return the release that a dead run had published; else None, and a name under which it can be made."""
     withdraw(spec.store, unfinished.name)
     sweep_store(spec.store)
@@ -188,6 +216,9 @@ def _published(catalog: Catalog, dataset: str, spec: Spec, unfinished: Unfinishe
     if (path / MANIFEST).exists():
         unfinished.ended = True
         return Released(unfinished.name, path, read_manifest(path), 0.0)
+    if Seal(registry).may_be_shown(unfinished.name):
+        unfinished.ended = True  # the loss stands
+        raise already_shown(unfinished.name)
     entries = read_account(catalog, dataset).entries
     if any(entry.body.kind is Kind.REFUND and entry.body.name == unfinished.name for entry in entries):
         unfinished.rename(new_release_id(spec.name))

@@ -8,6 +8,7 @@ import numpy as np
 from pipelines.places import fetch, results
 from pipelines.stage import attempt, stage
 from synthmap.confidential.table import read_table
+from synthmap.geography.arrays import row_sums, rows_at
 from synthmap.geography.region import open_region
 from synthmap.spec import Spec
 
@@ -28,8 +29,9 @@ def tabulate(spec: Spec, stretch: Stretch, region_directory: Path, directory: Pa
     """Return the directory, in `directory`, of the blocks of a stretch of a table, and of its headcounts.
 
     Each block is three arrays, sorted by the destination's place in the order of ids: that place, the origin's rank,
-    workers by segment. Headcounts count workers by place, shape (zones + 1,). Only their sum over all tables is
-    public: one table may hold just those who live elsewhere. So nothing but the directory's name is returned.
+    workers by segment. And two for its rows from off the map, sorted likewise: that place, a number for the origin's
+    id. Headcounts count workers by place, shape (zones + 1,). Only their sum over all tables is public: one table may
+    hold just those who live elsewhere. So nothing but the directory's name is returned.
     """
     region = open_region(fetch(region_directory, directory))
     table = spec.tables[stretch.table]
@@ -43,9 +45,13 @@ def tabulate(spec: Spec, stretch: Stretch, region_directory: Path, directory: Pa
         for number, chunk in enumerate(chunks):
             place = region.position[chunk.destination]
             order = np.argsort(place, kind="stable")
-            headcount += np.bincount(place, chunk.counts.sum(axis=1), headcount.size).astype(np.int64)
+            headcount += np.bincount(place, row_sums(chunk.counts), headcount.size).astype(np.int64)
             np.save(blocks / f"{number}-destination.npy", place[order])
             np.save(blocks / f"{number}-origin.npy", chunk.origin[order])
-            np.save(blocks / f"{number}-workers.npy", chunk.counts[order])
+            np.save(blocks / f"{number}-workers.npy", rows_at(chunk.counts, order))
+            far = place[chunk.origin == len(region.zones)]
+            order = np.argsort(far, kind="stable")
+            np.save(blocks / f"{number}-far.npy", far[order])
+            np.save(blocks / f"{number}-beyond.npy", chunk.beyond[order])
         np.save(blocks / HEADCOUNT, headcount)
     return directory / blocks.name

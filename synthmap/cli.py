@@ -1,20 +1,31 @@
 """The command line: it only assembles. Heavy imports happen inside the command that needs them."""
 
 import json
-import signal
-import sys
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from pipelines.interrupts import end_on
 from synthmap import __version__
-from synthmap.commands import audit, compare, datasets, export, fit, keys, ledger, metrics, serving, statement, up
-from synthmap.commands.shared import AsJson, Database, Scheduler, literal, progress_bars
+from synthmap.commands import (
+    audit,
+    compare,
+    datasets,
+    export,
+    fit,
+    keys,
+    ledger,
+    metrics,
+    serving,
+    statement,
+    up,
+    verify,
+)
+from synthmap.commands.program import run
+from synthmap.commands.shared import AsJson, Database, Scheduler, caution, literal, progress_bars
 from synthmap.commands.shared import show as _print
-from synthmap.errors import ConfigurationError, SynthmapError
+from synthmap.errors import ConfigurationError
 from synthmap.privacy.shown import shown_loss, shown_losses
 
 app = typer.Typer(
@@ -23,7 +34,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     help="Publish who commutes from where to where without giving anyone away.",
 )
-for one in (audit, serving, up, export, fit, statement, compare):
+for one in (verify, audit, serving, up, export, fit, statement, compare):
     app.add_typer(one.app)
 app.add_typer(keys.app, name="keys")
 app.add_typer(datasets.app, name="datasets")
@@ -41,24 +52,8 @@ class RuleName(StrEnum):
 
 
 def main() -> None:
-    """Run the command line; a user's error is one line on stderr and exit code 2."""
-    end_on(signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-    try:
-        code = literal(app)(standalone_mode=False)
-    except SynthmapError as fault:
-        text = str(fault)
-    except KeyboardInterrupt:
-        text = "interrupted; nothing was published"
-    except OSError as fault:
-        text = f"{fault.filename or 'a file'} must be usable: {fault.strerror or 'the system refused'}"
-    except Exception as fault:
-        if not hasattr(fault, "format_message"):  # a usage error of click, which typer carries inside
-            raise
-        text = fault.format_message() or "a command must be given; see --help"
-    else:
-        sys.exit(code if isinstance(code, int) else 0)
-    typer.echo("synthmap: " + " ".join(text.split()), err=True)
-    sys.exit(2)
+    """Run the command line; a user's error is one line on stderr and exit code 2, an interrupt one and 130."""
+    run(literal(app))
 
 
 def _version(wanted: bool) -> None:
@@ -287,6 +282,7 @@ def release(
         "workers": found.manifest.invariants.workers,
         "destinations": found.manifest.invariants.destinations,
         "private": found.manifest.private,
+        "warning": found.manifest.warning,
         "dataset": dataset,
         "seconds": round(found.seconds, 3),
     }
@@ -294,30 +290,9 @@ def release(
         values,
         as_json,
         f"release {found.release}: {values['workers']:,} workers at {values['destinations']:,} destinations, "
-        f"{shown_losses(dp.epsilon, dp.delta)}, in {found.seconds:.1f} s\n{shown(found.path)}",
-    )
-
-
-@app.command()
-def verify(
-    path: Annotated[Path, typer.Argument(metavar="RELEASE", help="Directory of a release, or its s3://…")],
-    as_json: AsJson = False,
-) -> None:
-    """Check a release: hashes, sums, invariants, and certify its noise again."""
-    from dataclasses import asdict
-
-    from synthmap.mechanism.recertify import recertify
-    from synthmap.release.remote_store import on_disk
-    from synthmap.release.verify import verify as check
-
-    with on_disk(path) as directory:
-        found = check(directory)
-        recertified = recertify(directory)
-    _print(
-        {"verified": True, **asdict(found), "recertified": recertified},
-        as_json,
-        f"release {found.release} is whole: {found.files} files, {found.rows:,} rows, {found.workers:,} workers "
-        f"at {found.destinations:,} destinations",
+        f"{shown_losses(dp.epsilon, dp.delta)}, in {found.seconds:.1f} s\n"
+        + "".join(f"{one}\n" for one in caution(found.manifest.private, found.manifest.warning))
+        + shown(found.path),
     )
 
 

@@ -30,6 +30,10 @@ class BudgetMissingError(LedgerError):
     """A dataset has no privacy budget yet."""
 
 
+class AlreadyShownError(LedgerError):
+    """What was drawn for a loss may have been shown: nothing more is drawn for it."""
+
+
 class GeographyError(SynthmapError):
     """Zones, their hierarchy or their coordinates are unusable."""
 

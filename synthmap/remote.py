@@ -16,6 +16,7 @@ from datetime import datetime
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar
+from unicodedata import category
 from urllib.parse import urlsplit
 
 from synthmap.errors import ConfigurationError, StorageError
@@ -37,7 +38,15 @@ def shown(path: Path) -> str:
 
 
 def anchored(base: Path, path: Path) -> Path:
-    """Return `path`, joined to `base` if it is relative."""
+    """Return `path`, joined to `base` if it is relative.
+
+    Raises
+    ------
+    ConfigurationError
+        If there is a control character in it: no file has one on purpose, and the system takes no NUL.
+    """
+    if any(category(character) == "Cc" for character in str(path)):
+        raise ConfigurationError(f"path ({str(path)!r}) must have no control characters")
     return path if is_remote(path) else base / path
 
 

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from synthmap.errors import ConfigurationError
 from synthmap.privacy.rule import Rule
-from synthmap.remote import anchored
+from synthmap.spec_paths import anchor, refuse_same_paths
 
 # what the service calls columns of zones, and of flows
 _OF_ZONES = {"", "count", "geometry", "id", "in", "latitude", "level", "longitude", "out", "prior_share", "weight"}
@@ -346,7 +346,8 @@ def read_spec(path: Path) -> Spec:
     Raises
     ------
     ConfigurationError
-        If the file is missing, is not TOML, or breaks a rule (each fault on one line, with its key).
+        If the file is missing, is not TOML, or breaks a rule (each fault on one line, with its key), or names a
+        confidential table twice or for something public.
     """
     try:
         values = tomllib.loads(path.read_text(encoding="utf-8-sig"))
@@ -362,35 +363,9 @@ def read_spec(path: Path) -> Spec:
             for e in fault.errors(include_url=False)
         )
         raise ConfigurationError(f"spec ({path}) must follow the schema: {lines}") from None
-    return _anchored(spec, path.absolute().parent)
-
-
-def _anchored(spec: Spec, base: Path) -> Spec:
-    """Return `spec` with every relative path joined to `base`."""
-
-    def update(section: BaseModel, **paths: Path | None) -> dict[str, Path]:
-        return {key: anchored(base, value) for key, value in paths.items() if value is not None}
-
-    weights, shapes = spec.zones.weights, spec.zones.shapes
-    zones = spec.zones.model_copy(
-        update={
-            **update(spec.zones, path=spec.zones.path),
-            "weights": weights and weights.model_copy(update=update(weights, path=weights.path)),
-            "shapes": shapes and shapes.model_copy(update=update(shapes, path=shapes.path)),
-        }
-    )
-    tables = [t.model_copy(update=update(t, path=t.path)) for t in spec.tables]
-    run = spec.run.model_copy(update=update(spec.run, scratch=spec.run.scratch))
-    known = spec.prior.table
-    prior = spec.prior.model_copy(
-        update={
-            **update(spec.prior, release=spec.prior.release),
-            "table": known and known.model_copy(update=update(known, path=known.path)),
-        }
-    )
-    return spec.model_copy(
-        update={"zones": zones, "tables": tables, "prior": prior, "run": run, "store": anchored(base, spec.store)}
-    )
+    spec = anchor(spec, path.absolute().parent)
+    refuse_same_paths(spec)
+    return spec
 
 
 def example_spec() -> str:

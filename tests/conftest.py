@@ -145,9 +145,12 @@ FLOWS = [  # origin, destination, count, A, B: a release in small, sorted as it 
 def small_release(tmp_path: Path) -> Callable[..., Path]:
     """Write a whole release by hand, hashes right, with other rows, zones, plan or manifest than usual if asked.
 
-    With a statement if it is to be `stated`.
+    A column of the plan that is None is left out. What the manifest says of the plan is so, unless it is changed. With
+    a statement if it is to be `stated`.
     """
+    from synthmap.release import wording
     from synthmap.release.manifest import MANIFEST, Manifest
+    from synthmap.release.plan_summary import prior_share, prior_share_mean, summarise_classes
     from synthmap.release.statement import PAGE, RECORD
     from synthmap.release.statement_files import write_statement
     from synthmap.release.verify import sha256
@@ -192,9 +195,11 @@ def small_release(tmp_path: Path) -> Callable[..., Path]:
             "epsilon_dropping": [0.0, 0.0],
             "delta": [1e-6, 5e-7],
             "predicted_km": [2.0, 1.5],
-            "prior_share": [0.2, 0.1],
         }
-        pq.write_table(pa.table(usual | (plan or {})), directory / "plan.parquet")
+        planned = pa.table({name: values for name, values in (usual | (plan or {})).items() if values is not None})
+        if "prior_share" not in planned.column_names:
+            planned = planned.append_column("prior_share", pa.array(prior_share(planned, 2)))
+        pq.write_table(planned, directory / "plan.parquet")
         files = {
             path.relative_to(directory).as_posix(): {"sha256": sha256(path), "bytes": path.stat().st_size}
             for path in sorted(directory.rglob("*.parquet"))
@@ -210,8 +215,8 @@ def small_release(tmp_path: Path) -> Callable[..., Path]:
             "warning": None,
             "segments": ["A", "B"],
             "privacy": {
-                "unit": "in which origin a worker lives",
-                "adjacency": "one worker of one destination has another origin",
+                "unit": wording.unit(segments=True, jobs=1),
+                "adjacency": wording.adjacency(segments=True),
                 "rule": "pdp",
                 "max_jobs_per_worker": 1,
                 "dp": loss,
@@ -223,9 +228,9 @@ def small_release(tmp_path: Path) -> Callable[..., Path]:
                     "dropping_epsilon": 0.0,
                     "dropping_delta": 0.0,
                 },
-                "assumptions": [],
+                "assumptions": wording.assumptions(1, None, None),
             },
-            "invariants": {"statements": [], "workers": 9, "destinations": 2},
+            "invariants": {"statements": list(wording.INVARIANTS), "workers": 9, "destinations": 2},
             "plan": {
                 "mechanism": "dirichlet",
                 "coarsening": "prior-mass",
@@ -233,12 +238,12 @@ def small_release(tmp_path: Path) -> Callable[..., Path]:
                 "cells": "2",
                 "keep": "1.0",
                 "keep_smallest": 1.0,
-                "synthetic_size_rule": "m(d) = n(d)",
-                "prior_share_mean": 0.1,
-                "classes": [],
+                "synthetic_size_rule": wording.SYNTHETIC_SIZE,
+                "prior_share_mean": prior_share_mean(planned, 2),
+                "classes": [one.model_dump() for one in summarise_classes(planned, 2)],
             },
             "prior": {
-                "formula": "",
+                "formula": wording.formula(classes=False, source=None),
                 "weight": "",
                 "scale_km": 4.0,
                 "power": 2.0,

@@ -23,7 +23,7 @@ _ENDS = dict(zip(_BEGINS, [*list(_BEGINS.values())[1:], 99], strict=True))
 
 def main() -> int:
     """Carry out the job and return 0 if it has a result."""
-    end_on(*_SIGNALS, once=True)
+    end_on(*_SIGNALS)
     order = read_order(sys.stdin.readline())
     threading.Thread(target=_end_with_the_worker, args=[order.grace_seconds], daemon=True).start()
     os.set_inheritable(order.events, False)

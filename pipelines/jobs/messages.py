@@ -16,6 +16,10 @@ _TEXTS: tuple[tuple[type[errors.SynthmapError], str], ...] = (
         errors.BudgetMissingError,
         "the dataset must have a privacy budget first; its curator sets it: synthmap ledger budget",
     ),
+    (
+        errors.AlreadyShownError,
+        "an earlier attempt may have shown the release, so it is not drawn again; ask for another one",
+    ),
     (errors.LedgerError, f"the ledger of the dataset does not allow it; {_LOG}"),
     (errors.PrivacyParameterError, "no noise meets these privacy parameters at every destination; ask for others"),
     (errors.UnknownZoneError, _DATASET),

@@ -21,19 +21,25 @@ _SECTION = {"epsilon": "privacy", "delta": "privacy", "rule": "privacy",
 def run(order: Order, claim: Claim, catalog: Catalog, progress: Progress) -> dict[str, Any]:
     """Return what was released. Its id was fixed when the job was submitted, so a second attempt makes the same.
 
-    The loss is recorded under that id, so a second attempt pays nothing more.
+    The loss is recorded under that id, so a second attempt pays nothing more; and draws nothing more if the first may
+    have shown what it drew.
     """
     dataset = claim.job.inputs["dataset"]
     spec = with_choices(registered_spec(order.registry, dataset), claim.job.inputs)
-    paying = Spending(catalog, order.registry, dataset, spec, job=claim.job.id)
+    paying, name = Spending(catalog, order.registry, dataset, spec, job=claim.job.id), claim.job.release or ""
+
+    def ready() -> None:
+        may_publish(catalog, claim)  # first: who lost the job must not keep the next one from drawing
+        paying.before_publishing(name)
+
     found = release(
         spec.model_copy(update={"store": order.store}),
         scheduler=order.scheduler,
         progress=progress,
-        name=claim.job.release,
+        name=name,
         before_reading=paying.before_reading,
         before_drawing=paying.before_drawing,
-        before_publishing=lambda: may_publish(catalog, claim),
+        before_publishing=ready,
     )
     return result(found.manifest)
 

@@ -109,7 +109,7 @@ def expected_flows(
     units = units_by_level(zones)
     alpha = plan.alpha_numerator / plan.alpha_denominator * setting.segments
     keep = plan.keep_units / KEEP_UNITS
-    columns = np.stack([plan.cells_asked, plan.groups_asked, plan.cells, plan.finest, plan.headcount], axis=1)
+    columns = np.stack([plan.cells_asked, plan.cells, plan.finest, plan.headcount], axis=1)
     laid_out = _laid_out(units, zones, plan.destination)
     stop = np.zeros(1, np.int64)
     with ThreadPoolExecutor(2) as pool:  # this thread waits, so that a signal is handled at once: see `flow_errors`

@@ -87,12 +87,12 @@ def flow_errors(of: Resampled, units: Units, stop: NDArray[np.int64]) -> FlowErr
     destination = of.destination
     for d in range(destination.size):
         here = domain_of(of, d)
-        if here.prior.size != of.plan[d, 2] or stop[0]:
+        if here.number.sum() != of.plan[d, 1] or stop[0]:
             return FlowErrors(False, absolute, variation, pairs, cells, flows)
         start = absolute[0, 0]
         row = flows[:, units.place[d]] if units.fitted == 0 else np.empty((2, 0))
         _one(sums[0], absolute[0], pairs[0], cells, none, row, of, d, here, units)
-        variation += (absolute[0, 0] - start) / (2.0 * of.plan[d, 4])
+        variation += (absolute[0, 0] - start) / (2.0 * of.plan[d, 3])
         done = 1  # levels of which a unit of destinations ends before the next destination
         for rank in range(destination[d], destination[d + 1] if d + 1 < destination.size else zones):
             done = max(done, units.closes[rank])
@@ -177,7 +177,7 @@ def _one(
     units: Units,
 ) -> None:
     """Add what is expected of the flows from every unit to one destination; `row`, if any, is of `FlowErrors.flows`."""
-    n, tables, case, urn = of.plan[d, 4], of.tables, of.tables.case[d], here.urn
+    n, tables, case, urn, every = of.plan[d, 3], of.tables, of.tables.case[d], here.urn, of.plan[d, 1]
     levels = units.first.size - 1
     zones = units.closes.size
     slot = units.first[:-1].copy()  # the unit of each level at which we are
@@ -190,7 +190,7 @@ def _one(
         mean_of = n * (drawn / prior - 1.0)  # mean of D over the share of the prior
         ratio = read(tables, case, place_of(tables, min(n * prior, n - n * prior)), 4)
         cells[0] += ratio * mean_absolute(n * (drawn - prior), variance)
-        _count(nobody(urn, prior, 1.0), cells[1:])
+        _count(nobody(urn, prior, here.number[cell]), cells[1:])
         gone = 0.0  # share of the prior in this cell up to here
         before[:] = 0.0
         for rank in range(here.bounds[cell], min(zones, here.bounds[cell + 1])):
@@ -198,7 +198,7 @@ def _one(
             if share > 0.0:
                 part = share / prior
                 own = _own(n, prior, drawn, part, tables, case)
-                met = _meet(n, share, drawn * part, _like_whole(part, part * drawn * here.prior.size), tables, case)
+                met = _meet(n, share, drawn * part, _like_whole(part, part * drawn * every), tables, case)
                 for kind in range(3):
                     pairs[kind] += met[kind]
                 absolute[0] += _add(sums[rank], n * share, mean_of * share, part * part * variance + own, met[3])
@@ -211,7 +211,7 @@ def _one(
                 ratio = read(tables, case, place_of(tables, min(workers, n - workers)), 0)
                 absolute[i] += _add(sums[slot[i]], workers, n * linear[i, 1, 0] - workers, own, ratio)
                 if workers > 0.0:
-                    _none(none[slot[i]], _nobody(linear[i], urn, here.prior.size, tables, case))
+                    _none(none[slot[i]], _nobody(linear[i], urn, every, tables, case))
                 linear[i] = 0.0
                 spread[i], before[i] = 0.0, gone
                 slot[i] += 1
@@ -221,7 +221,7 @@ def _one(
         if share > 0.0 and here.bounds[cell + 1] > zones:
             part = share / prior
             own = part * part * variance + inside(n, prior, drawn, part, 1.0, tables, case)
-            met = _meet(n, share, drawn * part, _like_whole(part, part * drawn * here.prior.size), tables, case)
+            met = _meet(n, share, drawn * part, _like_whole(part, part * drawn * every), tables, case)
             for kind in range(3):
                 pairs[kind] += met[kind]
             for i in range(levels):

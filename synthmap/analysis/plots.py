@@ -32,11 +32,11 @@ def write_plots(found: ByDestination, directory: Path, *, title: str, footer: st
     found : ByDestination
         As confidential as the tables it comes from; so are the figures.
     directory : Path
-        Made if it is not there.
+        Made if it is not there. That, and the figures, are for their owner alone, whatever the umask.
     title, footer : str
         The release, and what a reader must know before passing the figure on.
     """
-    directory.mkdir(parents=True, exist_ok=True)
+    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     figures = {
         "error_by_density_and_length.png": error_by_density_and_length(found),
         "short_commutes.png": short_commutes(found),
@@ -46,6 +46,8 @@ def write_plots(found: ByDestination, directory: Path, *, title: str, footer: st
     for name, figure in figures.items():
         figure.text(0.01, 0.01, f"{title}   {footer}".strip(), fontsize=7, color=_GREY)
         path = directory / name
+        path.unlink(missing_ok=True)  # an earlier one may be open to others
+        path.touch(0o600, exist_ok=False)
         figure.savefig(path, dpi=150)
         paths.append(path)
     return paths

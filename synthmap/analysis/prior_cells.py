@@ -10,8 +10,7 @@ from synthmap.analysis.urns import Urn, dropped, urn_of
 from synthmap.compiled import compiled
 from synthmap.geography.hierarchy import ZoneTree
 from synthmap.geography.prior import PriorModel, prior_from
-from synthmap.kernels.destination import cell_masses
-from synthmap.kernels.histogram import nest
+from synthmap.kernels.destination import cell_masses, coarsen
 
 
 class Resampled(NamedTuple):
@@ -23,8 +22,8 @@ class Resampled(NamedTuple):
     model : PriorModel
     points : ndarray of float64, shape (destinations, 3)
     destination : ndarray of int32, shape (destinations,)
-    plan : ndarray of int64, shape (destinations, 5)
-        Cells asked, groups asked, cells, finest and n.
+    plan : ndarray of int64, shape (destinations, 4)
+        Cells asked, cells, finest and n.
     alpha : ndarray of float64, shape (destinations,)
         Workers for each cell.
     keep : ndarray of float64, shape (destinations,)
@@ -51,16 +50,20 @@ class Domain(NamedTuple):
         Share of the prior of each zone, the last elsewhere.
     bounds : ndarray of int64, shape (cells + 1,)
         Ranks at which cells start, then zones + 1.
+    number : ndarray of float64, shape (cells,)
+        Of the urn's cells that each is: 1, but everywhere else may be several, of which only one ever has workers.
     prior, drawn : ndarray of float64, shape (cells,)
-        Share q_c of the prior, and ``(n·q_c + α·κ_c)/N``, that of synthetic workers, if the prior is the truth.
+        Share q_c of the prior, and ``(n·q_c + α·κ_c)/N``, that of synthetic workers, if the prior is the truth; κ_c is
+        how many of the urn's cells are kept, on average.
     varies, together : ndarray of float64, shape (cells,)
-        Whether a cell is kept has the variance ``varies − n·together²``, and of two cells the covariance −n times the
-        product of their `together`. 0 where all are kept.
+        How many of a cell's are kept has the variance ``varies − n·together²``, and of two cells the covariance −n
+        times the product of their `together`. 0 where all are kept.
     urn : Urn
     """
 
     share: NDArray[np.float64]
     bounds: NDArray[np.int64]
+    number: NDArray[np.float64]
     prior: NDArray[np.float64]
     drawn: NDArray[np.float64]
     varies: NDArray[np.float64]
@@ -71,11 +74,14 @@ class Domain(NamedTuple):
 @compiled
 def domain_of(of: Resampled, d: int) -> Domain:
     """Return the origins of the destination in place d."""
-    tree, point, headcount, alpha = of.tree, of.points[d], of.plan[d, 4], of.alpha[d]
+    tree, point, headcount, alpha = of.tree, of.points[d], of.plan[d, 3], of.alpha[d]
     prior = prior_from(tree, of.model, point, of.destination[d])
-    bounds = nest(tree, point, prior, of.plan[d, 3], (of.plan[d, 0], of.plan[d, 1])).bounds
+    bounds = coarsen(tree, point, prior, of.plan[d, 2], of.plan[d, 0], of.plan[d, 0])
     every = float(prior.mass[-1])
     zones = tree.cumulative.size - 1
+    number = np.ones(min(bounds.size - 1, int(np.searchsorted(bounds, zones)) + 1))
+    number[-1] = bounds.size - number.size
+    bounds = np.append(bounds[: number.size], zones + 1)
     share = np.empty(zones + 1)
     for piece in range(prior.decay.size):
         low, high, decay = prior.start[piece], prior.start[piece + 1], prior.decay[piece]
@@ -90,9 +96,12 @@ def domain_of(of: Resampled, d: int) -> Domain:
     if of.keep[d] < 1.0:
         for cell in range(cells.size):
             gone[cell], varies[cell], together[cell] = dropped(headcount, cells[cell], of.keep[d])
-    urn = urn_of(headcount, alpha, of.keep[d], cells.size - gone.sum(), varies.sum(), together.sum())
-    drawn = (headcount * cells + urn.alpha * (1.0 - gone)) / urn.total
-    return Domain(share, bounds, cells, drawn, varies, together, urn)
+        empty = (number[-1] - 1.0) * (1.0 - of.keep[d])
+        gone[-1] += empty
+        varies[-1] += empty * of.keep[d]
+    urn = urn_of(headcount, alpha, of.keep[d], number.sum() - gone.sum(), varies.sum(), together.sum())
+    drawn = (headcount * cells + urn.alpha * (number - gone)) / urn.total
+    return Domain(share, bounds, number, cells, drawn, varies, together, urn)
 
 
 @compiled

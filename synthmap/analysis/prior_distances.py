@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from synthmap.analysis.prior_world import Setting
+from synthmap.analysis.prior_world import Setting, domain_planned
 from synthmap.analysis.read import PublishedPlan
 from synthmap.analysis.urns import some
 from synthmap.compiled import compiled
@@ -19,7 +19,6 @@ from synthmap.geography.prior import (
     worth,
 )
 from synthmap.kernels.bounded import KEEP_UNITS
-from synthmap.kernels.histogram import nest
 
 
 def prior_cdf_width_km(setting: Setting) -> NDArray[np.float64]:
@@ -82,6 +81,7 @@ def prior_commutes(setting: Setting, plan: PublishedPlan) -> PriorCommutes:
             plan.finest,
             np.stack([plan.cells_asked, plan.groups_asked], axis=1),
             plan.cells,
+            plan.resampled,
             plan.headcount,
             alpha,
             plan.keep_units / KEEP_UNITS,
@@ -126,6 +126,7 @@ def _commutes(
     finest: NDArray[np.int64],
     asked: NDArray[np.int64],
     cells: NDArray[np.int64],
+    resampled: bool,
     headcount: NDArray[np.int64],
     alpha: NDArray[np.float64],
     keep: NDArray[np.float64],
@@ -135,7 +136,7 @@ def _commutes(
     zones = tree.cumulative.size - 1
     for d in range(len(points)):
         prior = prior_from(tree, model, points[d], destination[d])
-        nested = nest(tree, points[d], prior, finest[d], (asked[d, 0], asked[d, 1]))
+        nested = domain_planned(tree, points[d], prior, finest[d], (asked[d, 0], asked[d, 1]), resampled)
         bounds = nested.bounds
         if bounds.size - 1 != cells[d]:
             continue

@@ -21,11 +21,14 @@ from synthmap.geography.prior import NO_TABLE, PriorTable
 from synthmap.geography.zones import ELSEWHERE, Zones, unknown_message
 from synthmap.release.manifest import MANIFEST, PriorSource, read_manifest
 from synthmap.release.verify import sha256, verify
-from synthmap.remote import is_there, open_file
+from synthmap.remote import files_of, is_there, open_file
 from synthmap.spec import PriorTableSpec, Spec
+from synthmap.spec_paths import TWICE, VOID, public_paths
 
 DECLARED = "declared public by the curator"
 _FILE = "prior.json"
+_HEAD = 1 << 16  # bytes of a file in which any two that are not the same should differ
+_GZIP = b"\x1f\x8b"
 
 
 def read_prior_table(spec: Spec, zones: Zones) -> tuple[PriorTable, PriorSource | None]:
@@ -55,38 +58,53 @@ def read_prior_table(spec: Spec, zones: Zones) -> tuple[PriorTable, PriorSource 
 
 
 def refuse_confidential(spec: Spec) -> None:
-    """Raise if the prior's table holds the same bytes, gzipped or not, as a confidential table of `spec`.
+    """Raise if two confidential tables of `spec`, or one and something public, hold the same bytes, gzipped or not.
+
+    Files are read whole only where they begin alike.
 
     Raises
     ------
     ConfigurationError
         Naming both files.
     """
-    public: list[Path] = []
-    if spec.prior.table is not None:
-        public = [spec.prior.table.path]
-    elif spec.prior.release is not None:
-        public = sorted((spec.prior.release / "od").glob("*.parquet"))
-    known = {_content_sha256(path): path for path in public}
-    for table in spec.tables if known else ():
-        same = known.get(_content_sha256(table.path)) if is_there(table.path) else None
-        if same is not None:
+    public = [(key, one) for key, path in public_paths(spec).items() for one in files_of(path)]
+    if spec.prior.release is not None:
+        public += [("prior.release", path) for path in sorted((spec.prior.release / "od").glob("*.parquet"))]
+    secret = [("tables", table.path) for table in spec.tables]
+    alike: dict[bytes, list[tuple[str, Path]]] = {}
+    for key, path in public + secret:
+        if is_there(path):
+            alike.setdefault(_content_sha256(path, _HEAD), []).append((key, path))
+    for some in alike.values():
+        known: dict[bytes, tuple[str, Path]] = {}
+        for one in some if len(some) > 1 and some[-1][0] == "tables" else ():
+            first = known.setdefault(_content_sha256(one[1]), one)
+            if first is one or one[0] != "tables":
+                continue
+            (other, same), path = first, one[1]
             raise ConfigurationError(
-                f"prior ({same.name}) must be another file than the confidential table {table.path.name}; "
-                "a prior made from the confidential tables voids the promise"
+                f"tables ({path.name}) must hold other jobs than {same.name}, which is the same file; {TWICE}"
+                if other == "tables"
+                else f"{other} ({same.name}) must be another file than the confidential table {path.name}; {VOID}"
             )
 
 
-def _content_sha256(path: Path) -> bytes:
-    """Return the SHA-256 of what a file holds, unzipped."""
+def _content_sha256(path: Path, most: int | None = None) -> bytes:
+    """Return the SHA-256 of what a file holds, unzipped; or of no more than its first bytes."""
     try:
         with open_file(path) as packed:
-            file = gzip.GzipFile(fileobj=packed) if path.suffix.lower() == ".gz" else packed
+            zipped = packed.read(2) == _GZIP or path.suffix.lower() == ".gz"
+            packed.seek(0)
+            file = gzip.GzipFile(fileobj=packed) if zipped else packed
             digest = hashlib.sha256()
-            while block := file.read(2**20):
+            if most is not None:
+                digest.update(file.read(most))
+            while most is None and (block := file.read(2**20)):
                 digest.update(block)
-    except (OSError, EOFError, zlib.error) as fault:
-        raise ConfigurationError(f"{path} must be a readable file: {type(fault).__name__}") from None
+    except (EOFError, zlib.error, gzip.BadGzipFile):  # no other file is the same; whoever reads it tells of it
+        return hashlib.sha256(str(path).encode()).digest()
+    except OSError as fault:
+        raise ConfigurationError(f"{path.name} must be a readable file: {type(fault).__name__}") from None
     return digest.digest()
 
 

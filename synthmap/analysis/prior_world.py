@@ -17,11 +17,11 @@ from synthmap.compiled import compiled
 from synthmap.errors import ConfigurationError
 from synthmap.geography.distance import unit_vectors
 from synthmap.geography.hierarchy import ZoneTree, build_tree
-from synthmap.geography.prior import NO_TABLE, PriorModel, PriorTable, prior_from, rank_at, scales_at
+from synthmap.geography.prior import NO_TABLE, Prior, PriorModel, PriorTable, prior_from, rank_at, scales_at
 from synthmap.geography.zones import Zones
 from synthmap.kernels.bounded import KEEP_UNITS
-from synthmap.kernels.destination import synthesize_many
-from synthmap.kernels.histogram import nest, publish_many
+from synthmap.kernels.destination import coarsen, synthesize_many
+from synthmap.kernels.histogram import Nested, nest, publish_many
 from synthmap.kernels.noise import GEOMETRIC, law_of
 from synthmap.kernels.stream import draw_all, seeded_stream
 from synthmap.privacy.gaussian import gaussian_tails
@@ -197,10 +197,22 @@ def in_cells(paired: Paired, setting: Setting, plan: PublishedPlan) -> Paired | 
         plan.finest,
         np.stack([plan.cells_asked, plan.groups_asked], axis=1),
         plan.cells,
+        plan.resampled,
     )
     if (cell < 0).any():
         return None
     return Paired(cell, paired.destination, paired.reference, paired.other, int(plan.cells.max())).merged()
+
+
+@compiled
+def domain_planned(
+    tree: ZoneTree, point: NDArray[np.float64], prior: Prior, finest: int, asked: tuple[int, int], resampled: bool
+) -> Nested:
+    """Return the domain of so many (cells, groups) asked for by a plan; that of one that resamples is one group."""
+    if resampled:
+        bounds = coarsen(tree, point, prior, finest, asked[0], asked[0])
+        return Nested(bounds, np.zeros(bounds.size - 1, np.int64), 1)
+    return nest(tree, point, prior, finest, asked)
 
 
 @compiled
@@ -244,12 +256,13 @@ def _cells(
     finest: NDArray[np.int64],
     asked: NDArray[np.int64],
     cells: NDArray[np.int64],
+    resampled: bool,
 ) -> NDArray[np.int32]:
     """Return the cell of each row's origin; −1 throughout a destination whose domain is not as planned."""
     out = np.full(origin.size, -1, np.int32)
     for d in range(len(points)):
         prior = prior_from(tree, model, points[d], destination[d])
-        bounds = nest(tree, points[d], prior, finest[d], (asked[d, 0], asked[d, 1])).bounds
+        bounds = domain_planned(tree, points[d], prior, finest[d], (asked[d, 0], asked[d, 1]), resampled).bounds
         if bounds.size - 1 == cells[d]:
             for row in range(first_row[d], first_row[d + 1]):
                 out[row] = np.searchsorted(bounds, origin[row], side="right") - 1

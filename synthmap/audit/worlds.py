@@ -128,7 +128,8 @@ class World:
         for d in range(len(plan)):
             prior = prior_from(self.region.tree, model_of(settings, NO_TABLE), points[d], int(plan.destination[d]))
             asked = int(plan.cells_asked[d])
-            bounds = coarsen(self.region.tree, points[d], prior, int(plan.finest[d]), asked)
+            own = 1 if settings.mechanism == HISTOGRAM.name else asked
+            bounds = coarsen(self.region.tree, points[d], prior, int(plan.finest[d]), asked, own)
             cell = np.searchsorted(bounds, np.arange(self.origins), side="right") - 1
             found.append(before + cell[:, None] * settings.segments + np.arange(settings.segments))
             before += int(plan.cells[d]) * settings.segments

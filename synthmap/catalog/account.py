@@ -12,6 +12,7 @@ from synthmap.catalog.entries import GENESIS, SPENDING, Adjacency, Body, Budget,
 from synthmap.errors import BudgetExceededError, BudgetMissingError, LedgerError
 from synthmap.privacy.composition import round_up
 from synthmap.privacy.shown import shown_budget, shown_loss
+from synthmap.release.store import time_in
 
 ROOM = 1 + Fraction(1, 2**40)  # ten floats 1e-5 add up to a hair more than 1e-4; a curator means them to fit
 RULE = "basic composition: the sum of all losses, exact"
@@ -158,10 +159,16 @@ class Account:
         )
 
     def next(self, kind: Kind, name: str = "", **values: object) -> Entry:
-        """Return a new entry to be added at the end."""
+        """Return a new entry to be added at the end.
+
+        Its time is that in the release's id, else that of the loss: a later one would tell how long the confidential
+        tables took to read, also by its hash, of which all else may be known.
+        """
+        paid = self.losses.get(name)
+        time = paid.body.time if paid else (time_in(name) or datetime.now(UTC)).isoformat(timespec="seconds")
         body = Body.model_validate(
-            {"dataset": self.dataset, "number": len(self.entries) + 1, "kind": kind, "name": name,
-             "time": datetime.now(UTC).isoformat(timespec="seconds"), "previous": self.head, **values}
+            {"dataset": self.dataset, "number": len(self.entries) + 1, "kind": kind, "name": name, "time": time,
+             "previous": self.head, **values}
         )  # fmt: skip
         return Entry(body, hash_of(body.to_json()))
 

@@ -146,7 +146,7 @@ class Body(_Strict):
     budget : Budget, optional
     job : str, optional
     time : str
-        For people; no rule reads it.
+        For people; no rule reads it. Of a release when its run began, of what follows a loss that of the loss.
     previous : str
         Hash of the entry before.
     """

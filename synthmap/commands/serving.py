@@ -1,5 +1,6 @@
 """``synthmap serve`` and ``synthmap worker``: the two long-running programs."""
 
+from collections.abc import Mapping
 from typing import Annotated
 
 import typer
@@ -26,9 +27,14 @@ def worker(
 
     busy = Worker(url, store, scheduler, worker_settings(registry=registry))
     busy.run(once=once)
-    names = {"successful": "successful", "failed": "failed", "dismissed": "dismissed", "accepted": "given_back"}
-    values = {name: busy.ended[state] for state, name in names.items()}
+    values = ended(busy.ended)
     show(values, as_json, ", ".join(f"{number} {name.replace('_', ' ')}" for name, number in values.items()))
+
+
+def ended(jobs: Mapping[str, int]) -> dict[str, int]:
+    """Return how many jobs ended how, of counts by their state."""
+    names = {"successful": "successful", "failed": "failed", "dismissed": "dismissed", "accepted": "given_back"}
+    return {name: jobs.get(state, 0) for state, name in names.items()}
 
 
 @app.command()

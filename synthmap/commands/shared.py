@@ -61,6 +61,11 @@ def show(values: dict[str, Any], as_json: bool, text: str) -> None:
     typer.echo(json.dumps(values, ensure_ascii=False, allow_nan=False) if as_json else text)
 
 
+def caution(private: bool, warning: str | None) -> list[str]:
+    """Return what a reader of a release must know first: one line, or none."""
+    return [] if private and warning is None else [f"{'warning' if private else 'NOT PRIVATE'}: {warning}"]
+
+
 def need_service() -> None:
     """Refuse in one line where the libraries of the service are not installed.
 

@@ -4,7 +4,6 @@ from pathlib import Path
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from synthmap.analysis.classes import ByDestination
 from synthmap.analysis.comparison import Comparison, measure
@@ -14,7 +13,8 @@ from synthmap.analysis.prior_table import read_prior_table
 from synthmap.analysis.prior_world import in_cells, setting_of
 from synthmap.analysis.read import PublishedPlan, read_od, read_plan, read_zones_of
 from synthmap.analysis.table import ODTable, pair
-from synthmap.confidential.table import Chunk, merge_duplicates, one_row_a_worker, read_table
+from synthmap.confidential.duplicates import merge_tables
+from synthmap.confidential.table import Chunk, one_row_a_worker, read_table
 from synthmap.errors import ConfigurationError, VintageError
 from synthmap.geography.prior import NO_TABLE, PriorTable
 from synthmap.geography.read import read_zones
@@ -27,7 +27,6 @@ NOTE = (
     "measured on the confidential tables without noise: stays with the curator; publishing any of it would need a "
     "privacy budget of its own. `expected` is made from public figures only."
 )
-Rows = tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int64]]
 
 
 class Fidelity(Comparison):
@@ -121,19 +120,8 @@ def read_confidential(spec: Spec, zones: Zones) -> ODTable:
     for table in spec.tables:
         chunks = list(read_table(table, zones, segments=(), outside=spec.outside))
         (listed if one_row_a_worker(table) else flows).extend(chunks)
-    if listed:
-        destination, origin, counts = merge_duplicates(*_stack(listed), policy="sum", zones=zones)
-        flows.append(Chunk(destination, origin, counts))
-    destination, origin, counts = merge_duplicates(*_stack(flows), policy=spec.duplicates, zones=zones)
+    destination, origin, counts = merge_tables(listed, flows, policy=spec.duplicates, zones=zones)
     return ODTable(origin, destination, counts[:, 0])
-
-
-def _stack(chunks: list[Chunk]) -> Rows:
-    return (
-        np.concatenate([chunk.destination for chunk in chunks]),
-        np.concatenate([chunk.origin for chunk in chunks]),
-        np.concatenate([chunk.counts for chunk in chunks]),
-    )
 
 
 def same_zones(directory: Path, manifest: Manifest, spec: Spec) -> Zones:

@@ -106,7 +106,8 @@ def read_blocks(table: TableSpec, columns: list[str], part: tuple[int, int] = (0
 
 def _parquet_blocks(table: TableSpec, columns: list[str], part: tuple[int, int]) -> Iterator[pa.RecordBatch]:
     with papq.ParquetFile(table.path, page_checksum_verification=True) as file:
-        first, last = (file.num_row_groups * edge // part[1] for edge in (part[0], part[0] + 1))
+        # parts that get one more come before the others: the last to be read is no larger one, that all would wait for
+        first, last = (-(-file.num_row_groups * edge // part[1]) for edge in (part[0], part[0] + 1))
         yield from file.iter_batches(BLOCK_ROWS, columns=columns, row_groups=list(range(first, last)))
 
 

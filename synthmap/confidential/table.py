@@ -6,6 +6,7 @@ from typing import Literal
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from synthmap.confidential.files import check_columns, read_blocks
@@ -17,6 +18,7 @@ from synthmap.errors import (
     UnknownZoneError,
     VintageError,
 )
+from synthmap.geography.arrays import row_sums, rows_at
 from synthmap.geography.zones import Zones
 from synthmap.spec import TableSpec
 
@@ -33,11 +35,14 @@ class Chunk:
         Rank in the zones; ``len(zones)`` means elsewhere.
     counts : ndarray of int64, shape (rows, S)
         Workers of each segment, S = max(1, number of segment columns); no row is all 0.
+    beyond : ndarray of uint64, shape (rows whose origin is elsewhere,)
+        A number for the id of each of these origins as it is written, see `id_numbers`.
     """
 
     destination: NDArray[np.int32]
     origin: NDArray[np.int32]
     counts: NDArray[np.int64]
+    beyond: NDArray[np.uint64]
 
 
 @dataclass(frozen=True)
@@ -88,7 +93,8 @@ def read_table(
     segments : tuple of str
         Columns that split the count; empty for the total alone.
     outside : {"refuse", "elsewhere"}
-        What an origin is that is empty or no zone: a fault, or off the map.
+        What an origin is that is empty or no zone: a fault, or off the map. Not so a zone's id that was written
+        otherwise, for instance as a number, which is a fault with both.
     part : (int, int)
         Which part of the file, and of how many, see `read_blocks`.
 
@@ -136,40 +142,50 @@ def columns_of(table: TableSpec, segments: tuple[str, ...]) -> Columns:
 
 def _chunks(blocks: Iterator[pa.RecordBatch], columns: Columns, zones: Zones, elsewhere: bool) -> Iterator[Chunk]:
     """Yield the chunks of a file whose header has been checked; tell unknown ids at the end."""
-    destinations = UnknownIds(columns.file, columns.destination)
-    origins = UnknownIds(columns.file, columns.origin)
+    destinations = UnknownIds(columns.file, columns.destination, zones)
+    origins = UnknownIds(columns.file, columns.origin, zones, elsewhere=elsewhere)
     for block in blocks:
-        destination = _ranks(block, columns.destination, zones, destinations)
+        destination, _ = _ranks(block, destinations)
         if destinations.empty:
             raise ConfidentialDataError(destinations.message())
-        origin = _ranks(block, columns.origin, zones, origins)
+        origin, beyond = _ranks(block, origins)
         counts = counts_of(block, columns)
-        if destinations or (origins and not elsewhere):
+        if destinations or origins:
             continue
+        keep = row_sums(counts) > 0
+        beyond = beyond.filter(pa.array(keep[origin < 0]))
+        numbers = id_numbers(beyond) if len(beyond) else np.empty(0, np.uint64)
         origin[origin < 0] = len(zones)
-        keep = counts.any(axis=1)
-        yield Chunk(destination[keep], origin[keep], counts[keep])
+        yield Chunk(destination[keep], origin[keep], rows_at(counts, np.flatnonzero(keep)), numbers)
     faults = [destinations.message()] if destinations else []
-    if origins and not elsewhere:
-        way_out = 'if such origins lie off the map, set outside = "elsewhere"'
-        faults.append(f"{origins.message()}; {way_out}")
-    if not faults and origins and (short := origins.short_of_a_zero(zones)):
-        raise UnknownZoneError(
-            f"{columns.file}: ids of column {columns.origin} must have their leading zeros; '{short}' is no zone, but "
-            "with zeros before it is one; read the column as text where the file was made"
-        )
+    if origins:
+        way_out = "" if origins.respelled else '; if such origins lie off the map, set outside = "elsewhere"'
+        faults.append(origins.message() + way_out)
     if faults:
         raise UnknownZoneError("; ".join(faults))
 
 
-def _ranks(block: pa.RecordBatch, column: str, zones: Zones, unknown: UnknownIds) -> NDArray[np.int32]:
-    """Return the rank of each id of `column`, −1 for those added to `unknown`."""
-    ids = ids_of(block.column(column), f"{unknown.file}: column {column}")
-    ranks = zones.find(ids)
-    missing = ranks < 0
-    if missing.any():
-        unknown.add(ids.filter(pa.array(missing)))
-    return np.array(ranks)
+def _ranks(block: pa.RecordBatch, unknown: UnknownIds) -> tuple[NDArray[np.int32], pa.StringArray]:
+    """Return the rank of each id of a column, −1 for those that are no zone; and these, which `unknown` has seen."""
+    ids = ids_of(block.column(unknown.column), f"{unknown.file}: column {unknown.column}")
+    ranks = unknown.zones.find(ids)
+    beyond = ids.filter(pa.array(ranks < 0))
+    if len(beyond):
+        unknown.add(beyond)
+    return np.array(ranks), beyond
+
+
+def id_numbers(ids: pa.StringArray) -> NDArray[np.uint64]:
+    """Return a number for each id, shape (ids,), the same for the same id everywhere; an empty one is one like others.
+
+    Two ids have the same one, a hash of 64 bits, only by chance. It is as secret as the id.
+    """
+    from pandas.util import hash_array  # takes a while to import, and few tables need it
+
+    found = pc.fill_null(ids, "").dictionary_encode()
+    each = hash_array(found.dictionary.to_numpy(zero_copy_only=False), categorize=False)
+    numbers: NDArray[np.uint64] = each[np.asarray(found.indices)]
+    return numbers
 
 
 def counts_of(block: pa.RecordBatch, columns: Columns) -> NDArray[np.int64]:
@@ -182,7 +198,7 @@ def counts_of(block: pa.RecordBatch, columns: Columns) -> NDArray[np.int64]:
     if not columns.segments:
         return total[:, np.newaxis]
     counts = np.stack([numbers(segment) for segment in columns.segments], axis=1)
-    if (counts.sum(axis=1) != total).any():
+    if (row_sums(counts) != total).any():
         names = ", ".join(columns.segments)
         rule = (
             f"sum to column {columns.count} in every row"
@@ -191,59 +207,3 @@ def counts_of(block: pa.RecordBatch, columns: Columns) -> NDArray[np.int64]:
         )
         raise ConfidentialDataError(f"{columns.file}: columns {names} must {rule}")
     return counts
-
-
-def merge_duplicates(
-    destination: NDArray[np.int32],
-    origin: NDArray[np.int32],
-    counts: NDArray[np.int64],
-    *,
-    policy: Literal["refuse", "sum"],
-    zones: Zones,
-) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int64]]:
-    """Return the rows sorted by destination, then origin, each pair once.
-
-    Many origins off the map share one rank, so rows from elsewhere are summed under either policy.
-
-    Parameters
-    ----------
-    destination, origin : ndarray of int32, shape (rows,)
-        Ranks in `zones`; an origin of ``len(zones)`` is elsewhere. Confidential.
-    counts : ndarray of int64, shape (rows, S)
-        Workers of each segment. Confidential.
-    policy : {"refuse", "sum"}
-        What a pair in several rows is: a fault, or several parts of one flow. Tables with one row a
-        worker need ``"sum"``.
-    zones : Zones
-        Public.
-
-    Raises
-    ------
-    ConfidentialDataError
-        If a pair occurs twice under ``"refuse"``; names up to ten destinations, never an origin.
-    """
-    pair = destination.astype(np.int64) * (len(zones) + 1) + origin
-    order = np.argsort(pair, kind="stable")
-    pair = pair[order]
-    first = np.ones(pair.size, dtype=np.bool_)
-    first[1:] = pair[1:] != pair[:-1]
-    again = order[~first]
-    again = again[origin[again] < len(zones)]
-    if policy == "refuse" and again.size:
-        raise ConfidentialDataError(_duplicates_message(np.unique(destination[again]), zones))
-    if first.all():
-        return destination[order], origin[order], counts[order]
-    starts = np.flatnonzero(first)
-    kept = order[starts]
-    return destination[kept], origin[kept], np.add.reduceat(counts[order], starts, axis=0)
-
-
-def _duplicates_message(destinations: NDArray[np.int32], zones: Zones) -> str:
-    """Return the message for pairs in several rows, at `destinations`."""
-    ids = zones.ids.take(pa.array(destinations[:10])).to_pylist()
-    more = ", …" if destinations.size > 10 else ""
-    return (
-        f"each pair of origin and destination must occur once; some occur in several rows, at "
-        f"destination {', '.join(map(repr, ids))}{more}: remove the repeated rows, or set "
-        f'duplicates = "sum" if they are parts of one flow'
-    )

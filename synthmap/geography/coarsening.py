@@ -1,11 +1,12 @@
 """Coarsening a destination's origin domain: a partition of every possible origin into cells.
 
-A cell is a range of ranks; k cells are k + 1 ascending boundaries from 0 to Z + 1, where rank Z is
-everywhere else. Here the heaviest range that can still be split is split, again and again; the other way is by distance
-(`distance_cells`). A range without prior mass is never a cell of its own, or noise would fill it: it belongs to a
-neighbour's.
+A cell is a range of ranks; k cells are k + 1 ascending boundaries from 0 to Z + 1, where rank Z is everywhere else,
+which may be several cells (`own_cells`). Here the heaviest range that can still be split is split, again and again; the
+other way is by distance (`distance_cells`). A range without prior mass is never a cell of its own, or noise would fill
+it: it belongs to a neighbour's.
 """
 
+from itertools import count
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,8 +18,8 @@ from synthmap.geography.hierarchy import DEEPEST, ZoneTree
 from synthmap.geography.prior import Prior, moment_below, piece_at
 
 Whole = int | np.integer[Any]
-_FEW = 500  # splits that are faster compared each with each than sorted
-OWN_CELL = 0.5  # everywhere else is a cell of its own from this share of an average cell's mass on
+_BELOW_STEP = 46  # bits of a double below its exponent and the first 6 of its fraction: steps of 1 % to 2 %
+_ROUNDING = 0.5 + 5e-7  # of the share of everywhere else, which is a float, so that halves are rounded up
 
 
 class Splits(NamedTuple):
@@ -119,7 +120,7 @@ def _put(row: NDArray[np.int64], here: Whole, leaf: Whole, mass: Whole, below: W
 @compiled
 def _enough_splits(tree: ZoneTree, prior: Prior, point: NDArray[np.float64], most: int, measured: bool) -> Splits:
     """Return the splits of the most − 1 heaviest nodes that can be split, and some lighter ones."""
-    limit = prior.mass[prior.decay.size] // max(1, most)
+    limit = prior.mass[prior.decay.size] // max(1, most) // 3 * 4  # nodes above it: mostly a tenth more than asked for
     capacity = 2 * most + 32
     while True:
         made = Splits(
@@ -142,7 +143,7 @@ def split_by_mass(tree: ZoneTree, prior: Prior, most: int) -> NDArray[np.int64]:
     """
     found = _enough_splits(tree, prior, np.empty(3), most, False)
     wanted = max(0, min(most - 1, found.mass.size))
-    order = _heaviest_first(found.mass)
+    order = heaviest_first(found.mass)
     taken = np.zeros(found.mass.size, np.bool_)
     for i in range(wanted):
         taken[order[i]] = True
@@ -156,18 +157,29 @@ def split_by_mass(tree: ZoneTree, prior: Prior, most: int) -> NDArray[np.int64]:
 
 
 @compiled
-def _heaviest_first(mass: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the places of `mass` in descending order, of equal ones the first before the others."""
-    if mass.size > _FEW:
-        return np.argsort(-mass, kind="mergesort")
-    order = np.full(mass.size, -1)
+def heaviest_first(mass: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the places of `mass`, each above 0, in descending order, of equal ones the first before the others.
+
+    By counting how many are in each small step of mass, few in most; inside a step, by insertion.
+    """
+    order = np.empty(mass.size, np.int64)
+    if mass.size == 0:
+        return order
+    steps = mass.astype(np.float64).view(np.int64) >> _BELOW_STEP
+    steps = steps.max() - steps
+    first = np.zeros(steps.max() + 2, np.int64)
+    for step in steps:
+        first[step + 1] += 1
+    first = np.cumsum(first)
+    end = first.copy()
     for i in range(mass.size):
-        own, place = mass[i], 0
-        for j in range(mass.size):  # without branches: the processor does several turns at a time
-            place += 1 if mass[j] > own else 0
-        while order[place] >= 0:
-            place += 1
+        step = steps[i]
+        place = end[step]
+        while place > first[step] and mass[order[place - 1]] < mass[i]:
+            order[place] = order[place - 1]
+            place -= 1
         order[place] = i
+        end[step] += 1
     return order
 
 
@@ -190,7 +202,7 @@ def survey_by_mass(
         How far the prior's mean distance moves if all cells weigh the same, km.
     """
     found = _enough_splits(tree, prior, point, wanted[-1], True)
-    order = _heaviest_first(found.mass)
+    order = heaviest_first(found.mass)
     means, squares = np.zeros(wanted.size), np.zeros(wanted.size)
     first = 0
     for i in range(wanted.size):
@@ -206,23 +218,39 @@ def survey_by_mass(
 
 
 @compiled
-def has_own_cell(elsewhere_share: float, cells: int) -> bool:
-    """Return whether everywhere else, of that share of the prior, is a cell of its own in a domain of `cells` cells."""
-    return cells > 1 and elsewhere_share * cells >= OWN_CELL * (1.0 - 1e-6)
+def own_cells(elsewhere_share: float, cells: int) -> int:
+    """Return how many of `cells` cells may be everywhere else: its share of them, rounded; never all of them.
+
+    All cells have the same noise. Where those on the map have about equal prior mass, everywhere else is so pulled
+    neither down nor up from its share.
+    """
+    return min(cells - 1, int(elsewhere_share * cells + _ROUNDING))
+
+
+def cells_for(parts: int, elsewhere_share: float) -> int:
+    """Return the fewest cells of which so many are on the map."""
+    return next(cells for cells in count(parts) if cells - own_cells(elsewhere_share, cells) >= parts)
 
 
 @compiled
-def cell_bounds(boundaries: NDArray[np.int64], cells: int, zones: int, elsewhere_share: float) -> NDArray[np.int64]:
-    """Return the ascending bounds of at most `cells` cells, a partition of ranks 0 … Z, from those inside the map.
+def own_beside(elsewhere_share: float, own: int, parts: int) -> int:
+    """Return how many of `own` cells that may be everywhere else are, beside `parts` cells on the map; 1 if any may.
 
-    Everywhere else (rank Z) is a cell of its own where the prior gives it enough mass; otherwise it belongs to the
-    last cell, and the prior decides inside.
+    These may be fewer than were asked for.
     """
-    own = has_own_cell(elsewhere_share, cells)
-    bounds = np.empty(boundaries.size + 2 + (1 if own else 0), np.int64)
+    return min(own, max(1, int(parts * elsewhere_share / (1.0 - elsewhere_share) + _ROUNDING)))
+
+
+@compiled
+def cell_bounds(boundaries: NDArray[np.int64], zones: int, own: int) -> NDArray[np.int64]:
+    """Return the ascending bounds of cells, a partition of ranks 0 … Z, from those inside the map.
+
+    Everywhere else (rank Z) is `own` cells: ranges from Z, of which only the last has it, so that it has all true
+    workers from there; whoever is drawn from any of them comes from there. Otherwise it belongs to the last cell on the
+    map, and the prior decides inside.
+    """
+    bounds = np.full(boundaries.size + 2 + own, zones)
     bounds[0] = 0
     bounds[1 : boundaries.size + 1] = boundaries
-    if own:
-        bounds[boundaries.size + 1] = zones
     bounds[-1] = zones + 1
     return bounds

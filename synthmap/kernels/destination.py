@@ -6,7 +6,8 @@ from numpy.typing import NDArray
 from synthmap.compiled import compiled
 from synthmap.geography.coarsening import (
     cell_bounds,
-    has_own_cell,
+    own_beside,
+    own_cells,
     split_by_mass,
 )
 from synthmap.geography.distance_cells import split_by_distance
@@ -25,25 +26,36 @@ def coarsen(
     prior: Prior,
     finest: int,
     cells: int,
+    own: int,
 ) -> NDArray[np.int64]:
-    """Return the bounds of the domain with `cells` cells; `finest` < 0 splits by prior mass, else by distance."""
+    """Return the bounds of the domain with `cells` cells; `finest` < 0 splits by prior mass, else by distance.
+
+    At most `own` of them are everywhere else, see `own_cells`.
+    """
     zones = tree.cumulative.size - 1
     share = elsewhere_share_of(prior)
-    most = cells - 1 if has_own_cell(share, cells) else cells
+    own = min(own, own_cells(share, cells))
     if finest < 0:
-        return cell_bounds(split_by_mass(tree, prior, most), cells, zones, share)
-    return cell_bounds(split_by_distance(tree, prior, point, finest, most), cells, zones, share)
+        boundaries = split_by_mass(tree, prior, cells - own)
+    else:
+        boundaries = split_by_distance(tree, prior, point, finest, cells - own)
+    return cell_bounds(boundaries, zones, own_beside(share, own, boundaries.size + 1))
 
 
 @compiled
 def cell_masses(prior: Prior, cumulative: NDArray[np.int64], bounds: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the prior mass below each bound, shape (cells + 1,)."""
+    """Return the prior mass below each bound, shape (cells + 1,); cells that are everywhere else share its mass."""
     out = np.empty(bounds.size, np.int64)
+    zones = cumulative.size - 1
     piece = 0
     for i in range(bounds.size):
         while piece <= prior.decay.size and prior.start[piece + 1] <= bounds[i]:  # bounds ascend
             piece += 1
         out[i] = mass_below_in(prior, cumulative, piece, bounds[i])
+    first = np.searchsorted(bounds, zones)
+    own, away = bounds.size - 1 - first, out[-1] - out[first]
+    for i in range(1, own):
+        out[first + i] += away // own * i + away % own * i // own
     return out
 
 
@@ -136,7 +148,7 @@ def spread(
         workers = last - first
         cell, segment = key // segments, key % segments
         low, mass = bounds[cell], masses[cell + 1] - masses[cell]
-        size = mass if mass > 0 else (min(bounds[cell + 1], zones) if low < zones else bounds[cell + 1]) - low
+        size = mass if mass > 0 else max(1, min(bounds[cell + 1], zones) - low)
         whole, rest = size // workers, size % workers
         offset = uniform_below(words, reader, size)
         while mass > 0 and prior.mass[begin + 1] <= masses[cell]:
@@ -190,7 +202,7 @@ def synthesize_one(
     """
     segments = counts.shape[1]
     prior = prior_at_scale(tree, model, point, destination, scale_km)
-    bounds = coarsen(tree, point, prior, finest, cells_asked)
+    bounds = coarsen(tree, point, prior, finest, cells_asked, cells_asked)
     if bounds.size - 1 != cells:
         return np.empty(0, np.int64)
     homes = cells_of(origins, counts, bounds)

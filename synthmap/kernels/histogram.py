@@ -36,9 +36,12 @@ class Nested(NamedTuple):
 
 @compiled
 def nest(tree: ZoneTree, point: NDArray[np.float64], prior: Prior, finest: int, asked: tuple[int, int]) -> Nested:
-    """Return the domain of so many (cells, groups) asked for: groups by prior mass, cells cut where groups are."""
-    fine = coarsen(tree, point, prior, finest, asked[0])
-    coarse = coarsen(tree, point, prior, BY_PRIOR_MASS, asked[1])
+    """Return the domain of so many (cells, groups) asked for: groups by prior mass, cells cut where groups are.
+
+    Everywhere else is one of them at most: noise is added to each count, once.
+    """
+    fine = coarsen(tree, point, prior, finest, asked[0], 1)
+    coarse = coarsen(tree, point, prior, BY_PRIOR_MASS, asked[1], 1)
     bounds = np.unique(np.concatenate((fine, coarse)))
     return Nested(bounds, np.searchsorted(coarse, bounds[:-1], side="right") - 1, coarse.size - 1)
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synthmap.errors import PrivacyParameterError
+from synthmap.geography.coarsening import cells_for
 from synthmap.geography.prior import NO_TABLE, PriorModel, PriorTable, scales_at
 from synthmap.geography.region import Region
 from synthmap.kernels.bounded import KEEP_UNITS
@@ -48,26 +49,9 @@ class DirichletPlan(Plan):
         """Return α as floats, for reports."""
         return self.alpha_numerator / self.alpha_denominator
 
-    def noise(self, rows: NDArray[np.bool_]) -> dict[str, float]:
-        """Return the smallest, median and largest α of some destinations."""
-        alpha = self.alpha()[rows]
-        return {
-            "alpha_smallest": float(alpha.min()),
-            "alpha_median": float(np.median(alpha)),
-            "alpha_largest": float(alpha.max()),
-        }
-
     def summary(self, settings: PlanSettings) -> dict[str, float | str]:
         """Return the smallest keep probability."""
         return {"keep_smallest": float(self.keep_units.min() / KEEP_UNITS)}
-
-    def steps(self) -> dict[str, float]:
-        """Return what resampling and dropping take, where they take most. Dropping never fails."""
-        return {
-            "resampling_epsilon": float((self.epsilon - self.epsilon_dropping).max()),
-            "resampling_delta": float(self.delta.max()),
-            "dropping_epsilon": float(self.epsilon_dropping.max()),
-        }
 
 
 def plan_destinations(
@@ -96,7 +80,7 @@ def plan_destinations(
     PrivacyParameterError
         If no noise level meets the settings.
     """
-    asked, finest = _candidates(settings, len(region.zones) + 1)
+    asked, finest = _candidates(settings, cells_for(len(region.zones), settings.elsewhere_share))
     model = model_of(settings, table)
     if scale_km is None:
         scale_km = scales_at(region.tree, model, region.points(destination))

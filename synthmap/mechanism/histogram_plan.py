@@ -51,32 +51,11 @@ class HistogramPlan(Plan):
     common_part: NDArray[np.float64]
     gaussian_units: NDArray[np.int64]
 
-    def noise_sd(self) -> NDArray[np.float64]:
-        """Return the standard deviation of the noise on a cell's count, workers."""
-        if self.gaussian_units.any():
-            return np.full(len(self), np.sqrt(gaussian_variance(int(self.gaussian_units[0]))))
-        ratio = self.noise_units / (UNITS - self.noise_units)
-        return np.asarray(np.sqrt(2.0 * ratio) / (1.0 - ratio))
-
-    def noise(self, rows: NDArray[np.bool_]) -> dict[str, float]:
-        """Return the median standard deviation of the noise on a cell's count, and of groups that have noisy counts."""
-        found = {"noise_sd_median": float(np.median(self.noise_sd()[rows]))}
-        return found | {"groups_share": float((self.group_noise_units[rows] > 0).mean())}
-
     def summary(self, settings: PlanSettings) -> dict[str, float | str]:
         """Return how noisy counts become a table."""
         told: dict[str, float | str] = {"keep": "1.0", "interval": INTERVAL}
         told |= {"reading": "agreement"} if settings.agreement else {"reading": "means"}
         return told | ({"noise_law": "gaussian"} if settings.gaussian else {})
-
-    def steps(self) -> dict[str, float]:
-        """Return what noisy counts of cells and of groups take, where they take most."""
-        if self.gaussian_units.any():
-            return {"cells_epsilon": float(self.epsilon.max()), "cells_delta": float(self.delta.max())}
-        pairs = np.unique(np.stack([self.noise_units, self.group_noise_units], axis=1)[self.epsilon > 0], axis=0)
-        cells = [float(histogram_epsilon(c)) for c, _ in pairs.tolist()]
-        groups = [float(histogram_epsilon(g)) for _, g in pairs.tolist() if g]
-        return {"cells_epsilon": max(cells, default=0.0), "groups_epsilon": max(groups, default=0.0)}
 
 
 def plan_destinations(

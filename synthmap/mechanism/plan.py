@@ -14,7 +14,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from synthmap.errors import ConfigurationError
-from synthmap.geography.coarsening import has_own_cell
+from synthmap.geography.coarsening import cells_for
 from synthmap.geography.prior import PriorModel, PriorTable
 from synthmap.geography.region import Region
 from synthmap.privacy.composition import round_up
@@ -128,14 +128,6 @@ class Plan(ABC):
         return self.destination.size
 
     @abstractmethod
-    def noise(self, rows: NDArray[np.bool_]) -> dict[str, float]:
-        """Return what a manifest says about the noise of some destinations."""
-
-    @abstractmethod
-    def steps(self) -> dict[str, float]:
-        """Return what a manifest says about each step's loss, where it takes most."""
-
-    @abstractmethod
     def summary(self, settings: PlanSettings) -> dict[str, float | str]:
         """Return what else a manifest says about the plan."""
 
@@ -219,7 +211,7 @@ def _refuse_one_cell(spec: Spec, region: Region, finest: int) -> None:
     level = next((level for level, size in enumerate(sizes) if size > 1), None)
     if level is None:
         raise ConfigurationError(f"plan.finest ({names[finest]}) must have more than one unit")
-    needed = sizes[level] + has_own_cell(spec.elsewhere_share, cells)
+    needed = cells_for(sizes[level], spec.elsewhere_share)
     if cells < needed:
         raise ConfigurationError(
             f'plan.cells ({cells}) must be at least {needed} where plan.coarsening is "distance": level '

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synthmap.compiled import compiled
-from synthmap.geography.coarsening import has_own_cell, survey_by_mass
+from synthmap.geography.coarsening import own_beside, own_cells, survey_by_mass
 from synthmap.geography.distance_cells import distance_units, survey_by_distance
 from synthmap.geography.hierarchy import ZoneTree
 from synthmap.geography.prior import PriorModel, elsewhere_share_of, prior_at_scale, worth
@@ -83,7 +83,7 @@ def survey(
         for i in range(asked.size):
             if asked[i] > most[d]:
                 continue
-            own = 1 if has_own_cell(share, asked[i]) else 0
+            own = own_cells(share, asked[i])
             if finest[i] >= 0:
                 parts, left, moved = survey_by_distance(tree, prior, points[d], units, asked[i] - own)
                 found.parts[d, i], found.inside[d, i], found.pull[d, i] = parts, left, moved
@@ -91,7 +91,7 @@ def survey(
                 found.parts[d, i] = min(asked[i] - own, homes)
                 wanted[by_mass], column[by_mass] = found.parts[d, i], i
                 by_mass += 1
-            found.cells[d, i] = found.parts[d, i] + own
+            found.cells[d, i] = found.parts[d, i] + own_beside(share, own, found.parts[d, i])
         if by_mass:
             inside, pull = survey_by_mass(tree, prior, points[d], wanted[:by_mass])
             for i in range(by_mass):

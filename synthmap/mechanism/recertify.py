@@ -59,14 +59,18 @@ def _recertify_lengths(manifest: Manifest) -> None:
 def _each(
     plan: pa.Table, manifest: Manifest, columns: tuple[str, ...], holds: Callable[[Manifest, dict[str, float]], bool]
 ) -> int:
-    """Return how many different rows of `plan` there are; raise unless each is trivial or `holds`."""
+    """Return how many different rows of `plan` there are; raise unless each `holds`, or has one cell and costs nothing.
+
+    One cell is drawn from the prior alone. That it was one cell is the plan's word: no noise tells.
+    """
     names = (*columns, "epsilon", "delta")
     if any(name not in plan.column_names or plan[name].null_count for name in names):
         raise ReleaseCorruptError(f"release {manifest.release}: plan.parquet must tell {', '.join(names)} of every row")
     distinct = np.unique(np.stack([plan[name].to_numpy().astype(np.float64) for name in names], axis=1), axis=0)
     for values in distinct.tolist():
         row = dict(zip(names, values, strict=True))
-        if row["cells"] * _segments(manifest) > 1 and not holds(manifest, row):
+        alone = row["cells"] * _segments(manifest) == 1
+        if not (row["epsilon"] == row["delta"] == 0 if alone else holds(manifest, row)):
             raise ReleaseCorruptError(
                 f"release {manifest.release}: the noise of destinations with headcount {int(row['headcount'])} and "
                 f"{int(row['cells'])} cells must meet the ε and δ that plan.parquet states; it does not"

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synthmap.errors import PrivacyParameterError
+from synthmap.geography.arrays import row_sums
 from synthmap.mechanism.plan import Plan
 from synthmap.privacy.rule import Rule
 
@@ -73,7 +74,7 @@ class TableLoss:
 
 def refuse_other_headcounts(plan: Plan, counts: Counts) -> None:
     """Raise PrivacyParameterError if a destination's workers do not add up to its public headcount."""
-    rows = np.add.reduceat(counts.workers.sum(axis=1), counts.first_row[:-1])
+    rows = np.add.reduceat(row_sums(counts.workers), counts.first_row[:-1])
     if not np.array_equal(rows, plan.headcount):
         raise PrivacyParameterError("the plan must be made for the headcounts of this table; plan again")
 
@@ -94,7 +95,7 @@ def tally(
     row = np.cumsum(new) - 1
     workers = np.bincount(row * segments + keys % segments, minlength=int(new.sum()) * segments).reshape(-1, segments)
     if intervals is not None:
-        count = workers.sum(axis=1)
+        count = row_sums(workers)
         ends = np.minimum(intervals[new, 0], count), np.maximum(intervals[new, 1], count)
         intervals = np.stack(ends, axis=1).astype(np.int32)
     return SyntheticCounts(

@@ -14,7 +14,8 @@ def main(store: Path) -> int:
     for directory in sorted(path.parent for path in store.glob(f"[!.]*/{MANIFEST}")):
         try:
             found = verify(directory)
-            sys.stdout.write(f"{found.release}: whole, {found.workers} workers\n")
+            caution = "" if found.private else f"; NOT PRIVATE: {found.warning}"
+            sys.stdout.write(f"{found.release}: whole, {found.workers} workers{caution}\n")
         except SynthmapError as fault:
             faults += 1
             sys.stdout.write(f"{directory.name}: {fault}\n")

@@ -14,6 +14,7 @@ from tempfile import TemporaryDirectory
 
 from synthmap.errors import ReleaseError, ReleaseNotFoundError, SynthmapError
 from synthmap.release.manifest import MANIFEST
+from synthmap.release.store import to_the_end
 from synthmap.remote import download, is_remote, is_there, listed, remove, shown, upload
 
 SCRATCH = "synthmap-scratch-"
@@ -45,17 +46,20 @@ def remote_scratch(root: Path) -> Iterator[Path]:
                 with suppress(SynthmapError):  # the next one may pass
                     upload(sign, directory / ALIVE)
 
+        def clear() -> None:
+            ended.set()
+            if beats.is_alive():
+                beats.join()
+            with suppress(SynthmapError):  # the next run will
+                remove(directory)
+
         beats = threading.Thread(target=beat, daemon=True)
         try:
             _sweep(root, directory)
             beats.start()
             yield directory
         finally:
-            ended.set()
-            if beats.is_alive():
-                beats.join()
-            with suppress(SynthmapError):  # the next run will
-                remove(directory)
+            to_the_end(clear)
 
 
 def is_alive(directory: Path) -> bool:

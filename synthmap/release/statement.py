@@ -16,7 +16,7 @@ from synthmap.release.statement_registry import Registry, make_registry
 from synthmap.release.statement_words import ADVICE, LEDGER, NOT_PROTECTED, odds, odds_note, prior, promise, sizes
 
 RECORD, PAGE = "statement.json", "statement.html"
-WORDING = 2  # one more whenever a word, a field or the page changes: releases made before keep theirs
+WORDING = 3  # one more whenever a word, a field or the page changes: releases made before keep theirs
 _REGISTRY_OF = 2  # the wording since which entries have the registry's present fields; older ones are read as they are
 SOURCES = (
     "Fields of the entry: OpenDP's Differential Privacy Deployments Registry, opendp/deployments-registry-data "

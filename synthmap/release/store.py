@@ -32,6 +32,18 @@ def new_release_id(name: str) -> str:
     return f"{name}-{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{secrets.token_hex(8)}"
 
 
+def time_in(release: str) -> datetime | None:
+    """Return the time in an id that `new_release_id` made, when the run began; None of another id.
+
+    What is public of a release tells no later time: that would tell how long the confidential tables took to read.
+    """
+    found = re.fullmatch(r".*-(\d{8}T\d{6}Z)-[0-9a-f]{16}", release)
+    try:
+        return None if found is None else datetime.strptime(f"{found[1]}+0000", "%Y%m%dT%H%M%SZ%z")
+    except ValueError:
+        return None
+
+
 @contextmanager
 def partial_release(store: Path, release: str) -> Iterator[Path]:
     """Yield an empty directory beside the releases of `store`; it is removed unless `publish` renamed it.
@@ -121,12 +133,29 @@ def _working_directory(place: Path, what: str, prefix: str, name: str) -> Iterat
         with suppress(OSError):
             lock.unlink()
         raise UnwritableError(f"{what} ({place}) must be a writable directory: {fault.strerror}") from None
+
+    def clear() -> None:
+        if _remove(directory):
+            lock.unlink(missing_ok=True)
+
     with held:
         try:
             yield directory
         finally:
-            if _remove(directory):
-                lock.unlink(missing_ok=True)
+            to_the_end(clear)
+
+
+def to_the_end(work: Callable[[], None]) -> None:
+    """Do `work`, which may be begun anew, to its end; interrupts on the way are raised afterwards, as one."""
+    interrupted = None
+    while True:
+        try:
+            work()
+            break
+        except KeyboardInterrupt as fault:
+            interrupted = fault
+    if interrupted is not None:
+        raise interrupted
 
 
 def hold(lock: Path) -> BinaryIO:
@@ -188,10 +217,13 @@ def publish(partial: Path, release: str, ready: Callable[[], None] = lambda: Non
     target = partial.parent / release
     if target.exists():
         raise _published(release)
+    began = time_in(release)
     for path in sorted(partial.rglob("*")):
-        _sync(path)
+        if began is not None:
+            os.utime(path, (began.timestamp(), began.timestamp()))  # the service tells it
+        sync(path)
         path.chmod(0o755 if path.is_dir() else 0o444)
-    _sync(partial)
+    sync(partial)
     ready()
     try:
         partial.chmod(0o755)  # not before: what an attempt that dies has drawn stays closed to others
@@ -200,7 +232,7 @@ def publish(partial: Path, release: str, ready: Callable[[], None] = lambda: Non
         if target.exists():
             raise _published(release) from None
         raise ReleaseError(f"release ({release}) must be renamed into the store: {fault.strerror}") from None
-    _sync(target.parent)
+    sync(target.parent)
     return target
 
 
@@ -208,7 +240,7 @@ def _published(release: str) -> ReleaseError:
     return ReleaseError(f"release ({release}) must not exist yet; releases are immutable")
 
 
-def _sync(path: Path) -> None:
+def sync(path: Path) -> None:
     """Flush a file or directory to the disk."""
     handle = os.open(path, os.O_RDONLY)
     try:

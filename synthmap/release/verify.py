@@ -3,10 +3,11 @@
 import hashlib
 import math
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -20,19 +21,25 @@ from synthmap.errors import ReleaseCorruptError
 from synthmap.geography.zones import ELSEWHERE
 from synthmap.privacy.composition import jobs, round_up, table_pdp_delta
 from synthmap.privacy.gaussian import gaussian_delta
+from synthmap.release.consistency import check_consistency, need_of
 from synthmap.release.manifest import MANIFEST, FileRecord, Manifest, read_manifest
 from synthmap.release.statement_files import check_statement
+
+_IDS = ("origin", "destination")
+_TOGETHER = 8  # parts at most whose ids are looked up at once: that takes 19 ns for each zone of the release
 
 
 @dataclass(frozen=True)
 class Verified:
-    """What was checked."""
+    """What was checked, and what a reader must know first."""
 
     release: str
     files: int
     rows: int
     workers: int
     destinations: int
+    private: bool
+    warning: str | None
 
 
 def sha256(path: Path) -> str:
@@ -57,8 +64,8 @@ def verify(directory: Path) -> Verified:
 
     Checked: every file's size and hash and that there are no others; that the table is sorted, has no pair twice, only
     positive counts, only known zones, segments that sum to the total; that each destination's synthetic
-    workers are m(d), that the totals are the manifest's invariants, that its promise covers the plan, and that its
-    statement says what the manifest says.
+    workers are m(d), that the totals are the manifest's invariants, that manifest, plan and zones say the same
+    (`check_consistency`), that its promise covers the plan, and that its statement says what the manifest says.
 
     Raises
     ------
@@ -74,7 +81,8 @@ def verify(directory: Path) -> Verified:
         check_statement(directory, manifest, plan)
     except (pa.ArrowException, OSError, KeyError, UnicodeDecodeError):
         raise ReleaseCorruptError(f"{directory.name}: a Parquet file cannot be read") from None
-    return Verified(manifest.release, len(manifest.files), rows, workers, destinations)
+    private, warning = manifest.private, manifest.warning
+    return Verified(manifest.release, len(manifest.files), rows, workers, destinations, private, warning)
 
 
 def verify_files(directory: Path) -> Manifest:
@@ -109,17 +117,27 @@ def _check_files(directory: Path, manifest: Manifest) -> None:
 
 def _check_table(directory: Path, manifest: Manifest, plan: pa.Table) -> tuple[int, int, int]:
     """Raise unless the table, the plan and the manifest agree; return rows, workers and destinations."""
-    need = _need(manifest)
+    need = need_of(manifest)
     zones = pq.read_table(directory / "zones.parquet", columns=["id"])["id"].cast(pa.string())
     inside = pc.not_equal(zones, ELSEWHERE)
     need(pc.sum(inside).as_py() == manifest.zones.zones, "zones.parquet must hold the manifest's number of zones")
     need(manifest.zones.elsewhere in (None, ELSEWHERE), f"elsewhere must be called {ELSEWHERE}")
+    outside = ELSEWHERE if len(zones) > pc.sum(inside).as_py() else None
+    need(
+        manifest.zones.elsewhere == outside,
+        "elsewhere must be in the manifest and in zones.parquet, or neither",
+    )
     known = [*zones.filter(inside).chunks, *([pa.array([ELSEWHERE])] if manifest.zones.elsewhere else [])]
     origins = pl.Series(pa.concat_arrays(known), dtype=pl.String).sort().to_arrow().cast(pa.string())
     parts = sorted(name for name in manifest.files if name.startswith("od/"))
     need(parts, "od/ must hold the table")
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        checked = list(pool.map(lambda name: _check_part(directory / name, name, manifest, origins), parts))
+    threads = os.cpu_count() or 1
+    size = min(_TOGETHER, -(-len(parts) // threads))
+    groups = [parts[first : first + size] for first in range(0, len(parts), size)]
+    with ThreadPoolExecutor(threads) as pool:
+        checked = list(
+            chain.from_iterable(pool.map(lambda names: _check_parts(directory, names, manifest, origins), groups))
+        )
     rows = sum(part_rows for part_rows, _ in checked)
     totals = pa.concat_tables([part_totals for _, part_totals in checked])
     destination = totals["destination"].combine_chunks()
@@ -130,26 +148,26 @@ def _check_table(directory: Path, manifest: Manifest, plan: pa.Table) -> tuple[i
     workers = pc.sum(totals["synthetic_size"]).as_py() or 0
     need(workers == manifest.invariants.workers, "workers must be the manifest's total")
     need(len(destination) == manifest.invariants.destinations, "destinations must be the manifest's total")
+    check_consistency(directory, manifest, plan)
     _check_promise(manifest, plan)
     return rows, workers, len(destination)
 
 
-def _need(manifest: Manifest) -> Callable[[object, str], None]:
-    """Return a function that raises with its rule unless something is true."""
-
-    def need(good: object, rule: str) -> None:
-        if not good:
-            raise ReleaseCorruptError(f"release {manifest.release}: {rule}")
-
-    return need
-
-
-def _check_part(path: Path, name: str, manifest: Manifest, known: pa.StringArray) -> tuple[int, pa.Table]:
-    """Raise unless one part of the table keeps its rules; return its rows, and workers by destination in its order.
+def _check_parts(
+    directory: Path, names: list[str], manifest: Manifest, known: pa.StringArray
+) -> list[tuple[int, pa.Table]]:
+    """Raise unless some parts of the table keep their rules; return of each what `_check_order` does.
 
     `known` are the ids of all origins, sorted.
     """
-    need = _need(manifest)
+    tables = [_read_part(directory / name, name, manifest) for name in names]
+    places = _places(tables, known)
+    return [_check_order(*each, manifest, known) for each in zip(names, tables, places, strict=True)]
+
+
+def _read_part(path: Path, name: str, manifest: Manifest) -> pa.Table:
+    """Return one part, its ids dictionary-encoded, after checking its columns and counts."""
+    need = need_of(manifest)
     schema = pa.schema(
         [("origin", pa.string()), ("destination", pa.string())]
         + [(column, pa.int64()) for column in ("count", *manifest.segments)]
@@ -157,7 +175,7 @@ def _check_part(path: Path, name: str, manifest: Manifest, known: pa.StringArray
     )
     columns = ", ".join(f"{field.name} ({field.type})" for field in schema)
     need(pq.read_schema(path).equals(schema), f"{name} must have the columns {columns}")
-    table = pq.read_table(path, use_threads=False, read_dictionary=["origin", "destination"])
+    table = pq.read_table(path, use_threads=False, read_dictionary=list(_IDS))
     need(not any(column.null_count for column in table.columns), f"{name}: no value may be missing")
     count = table["count"].to_numpy()
     need((count > 0).all(), f"{name}: every count must be above 0")
@@ -169,33 +187,42 @@ def _check_part(path: Path, name: str, manifest: Manifest, known: pa.StringArray
         low, count, high = (table[column].to_numpy() for column in ("low", "count", "high"))
         inside = (low >= 0).all() and (low <= count).all() and (count <= high).all()
         need(inside, f"{name}: low must be at least 0 and count lie between low and high")
-    origin, destination = _places(table, known)
+    return table
+
+
+def _places(tables: list[pa.Table], known: pa.StringArray) -> list[NDArray[np.int32]]:
+    """Return of each part the places of its origins and destinations among `known`, shape (2, rows); −1 if not there.
+
+    All of `known` are looked up among the few ids of the parts, not the other way round: few ids are hashed sooner.
+    """
+    coded = pa.concat_arrays([chunk for table in tables for name in _IDS for chunk in table[name].chunks])
+    found = pc.index_in(known, value_set=coded.dictionary)
+    place = np.full(len(coded.dictionary), -1, np.int32)
+    place[found.drop_null()] = np.flatnonzero(found.is_valid())
+    ends = np.cumsum([2 * table.num_rows for table in tables])
+    return [both.reshape(2, -1) for both in np.split(place[coded.indices], ends[:-1])]
+
+
+def _check_order(
+    name: str, table: pa.Table, places: NDArray[np.int32], manifest: Manifest, known: pa.StringArray
+) -> tuple[int, pa.Table]:
+    """Raise unless a part's rows are in order; return its rows, and workers by destination in the part's order."""
+    need = need_of(manifest)
+    origin, destination = places
     need((origin >= 0).all(), f"{name}: every origin must be a zone")
     need((destination >= 0).all(), f"{name}: every destination must be a zone")
     pair = destination * np.int64(len(known)) + origin
     need((pair[1:] > pair[:-1]).all(), f"{name}: rows must be sorted by destination and origin, each pair once")
     start = np.flatnonzero(np.diff(destination, prepend=np.int32(-1)))
+    count = table["count"].to_numpy()
     workers = np.add.reduceat(count, start) if start.size else np.empty(0, np.int64)
     ids = known.take(pa.array(destination[start]))
     return table.num_rows, pa.table({"destination": ids, "synthetic_size": workers})
 
 
-def _places(table: pa.Table, known: pa.StringArray) -> NDArray[np.int32]:
-    """Return the places of the origins and of the destinations, dictionary-encoded, among `known`; −1 if not there.
-
-    All of `known` are looked up among the few ids of the part, not the other way round: few ids are hashed sooner.
-    """
-    coded = pa.concat_arrays(table["origin"].chunks + table["destination"].chunks)
-    found = pc.index_in(known, value_set=coded.dictionary)
-    place = np.full(len(coded.dictionary), -1, np.int32)
-    place[found.drop_null()] = np.flatnonzero(found.is_valid())
-    both: NDArray[np.int32] = place[coded.indices].reshape(2, -1)
-    return both
-
-
 def _check_promise(manifest: Manifest, plan: pa.Table) -> None:
     """Raise unless what the manifest promises covers what the plan's noise was certified for."""
-    need = _need(manifest)
+    need = need_of(manifest)
     privacy = manifest.privacy
     deltas = plan["delta"].to_numpy()
     epsilon, delta = float(plan["epsilon"].to_numpy().max()), float(deltas.max())
@@ -221,7 +248,7 @@ def _check_promise(manifest: Manifest, plan: pa.Table) -> None:
 
 def _check_gaussian(manifest: Manifest, plan: pa.Table) -> None:
     """Raise unless one Gaussian noise at all destinations covers the promise for all jobs of a person together."""
-    need, privacy = _need(manifest), manifest.privacy
+    need, privacy = need_of(manifest), manifest.privacy
     units = pc.unique(plan["gaussian_units"]).to_pylist()
     need(len(units) == 1, "gaussian noise must be the same at every destination")
     if plan["delta"].to_numpy().any():  # else nothing is told by any noisy count

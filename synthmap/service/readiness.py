@@ -70,10 +70,10 @@ class Readiness:
                     _log.error("release damaged", release=name, fault=listed.fault)
         try:
             self._look()
+            seconds = round(time.monotonic() - started, 3)
+            _log.info("releases opened", releases=len(names), damaged=damaged, seconds=seconds)
         finally:
             self._opened.set()
-        seconds = round(time.monotonic() - started, 3)
-        _log.info("releases opened", releases=len(names), damaged=damaged, seconds=seconds)
 
     def _look(self) -> None:
         """Read what a first look at the newest whole release needs; requests are answered meanwhile."""

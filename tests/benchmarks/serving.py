@@ -240,7 +240,7 @@ def view(port: int, release: Path, state: str) -> None:
         shown = time.perf_counter() - began
         mappage.settle(page)
         drawn = time.perf_counter() - began
-        page.get_by_label("Level").nth(1).select_option("zone")
+        page.get_by_label("Level", exact=True).select_option("zone")
         page.get_by_label("Id", exact=True).fill(str(Questions(release, 1).into_busy()["destination"]))
         asked = time.perf_counter()
         page.get_by_role("button", name="Choose", exact=True).click()

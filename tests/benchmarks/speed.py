@@ -4,36 +4,43 @@ Ratios are taken side by side in one run, medians of several. Parts: ``kernel``,
 ``workers``; ``large`` (20 million workers) and ``nation`` (130 million), which are run only where they are named.
 
 Where the time goes (progress, 5 million workers, 250,000 zones, 50,000 destinations, one process with one worker, warm,
-5.6 s): zones 4 %, reading 19, collecting 11, planning 17, drawing 40, verifying and publishing 6. Zones, verifying and
-publishing, and some 0.1 s between stages, are the driver's and take as long with two workers: 0.6 s of 3.8. The first
-run calibrates each new headcount and number of cells, too: 43 µs each, 1 s in all. Starting takes 2.3 s of imports
-(numba and what it loads of scipy, Dask, polars, pandas for pyarrow), in each process.
+9.0 s in a slow hour): zones 4 %, reading 17, collecting 10, planning 18, drawing 40, verifying and publishing
+6, between 4.
+Zones, verifying, publishing and what lies between are the driver's and take as long with two workers. The first run
+calibrates each new headcount and number of cells, too: 43 µs each, 1 s in all. Starting takes 2.3 s of imports (numba
+and what it loads of scipy, Dask, polars, pandas for pyarrow), in each process.
 
 By destination (50,000 zones, 100 workers, one thread; in brackets with 500,000 zones, a larger region): the prior takes
-6.6 µs (8.4), of which the walk through the tree 4.6 (6.0); surveying up to 64 cells 4.2 (4.5), which a twentieth (a
-fifth) of the destinations do again with 256 for 30; cutting 13 cells (18) 2.4, finding those of workers 1.4, the urn
-0.6, spreading 4.4 (5.1), sorting 1.3; then random words and writing, half as much again. Rhode Island, 0.43 s: zones
-0.05, reading 0.10, collecting 0.05, lengths 0.02, planning 0.07, drawing 0.10, publishing 0.04.
+6.6 µs (8.4), of which the walk through the tree 4.6 (6.0); surveying up to 64 cells 3.2, which a fiftieth (a
+thirteenth) of the destinations do again with 256 for 30; cutting 13 cells (18) 2.2 (2.5), finding those of workers 1.4,
+the urn 0.6, spreading 4.4 (5.1), sorting 1.3; then random words and writing, half as much again. Rhode Island, 0.43 s
+in a quiet hour: zones 0.05, reading 0.10, collecting 0.05, lengths 0.02, planning 0.07, drawing 0.10, publishing 0.04.
 
 What made a difference, in turns with the code before: nodes of one cache line; the decay of all pieces at once; pieces
 where the mass is (242 of them instead of 345, as exact; 176 instead of 340 in Rhode Island); splits along the nodes
-visited for pieces, without a search (64 cells: 2.2 µs instead of 4.7); order by counting comparisons, not by sorting
-(100 splits: 0.5 µs instead of 2.4), of workers by counting them (0.2 instead of 2.9); noise of lengths digit by digit
+visited for pieces, without a search (64 cells: 2.2 µs instead of 4.7), from a mass that a tenth more nodes have than
+are asked for (instead of half more); their order by counting how many are in each small step of mass (380 splits: 4 µs
+instead of 12), that of workers by counting them (0.2 instead of 2.9); noise of lengths digit by digit
 (0.001 s instead of 0.1 to 0.3 of one worker while others wait); calibrations looked up once a headcount; partitions
-even by what a destination costs (14 + 0.19·workers µs to draw).
+even by what a destination costs (14 + 0.19·workers µs to draw); no sampling by Dask (two workers a twentieth faster,
+one a hundredth); rows of three segments summed by `einsum` and moved by `take` (2 ms instead of 8 for 500,000).
 
 What did not: nodes of 32 bytes, several walks side by side with or without branches, touching nodes beforehand, large
 pages (files have them already), fewer cells looked at first, planning after all is collected, more or other partitions,
-reading a block of CSV ahead. A loop of no turns in the walk's condition, or one more condition, costs 1 µs a prior.
-Drawing a partition as soon as it was planned gained next to nothing, and needed a check that what is drawn is what is
-stated after a worker was lost; writing the zones while tables are read a second time saved 3 %, but progress told how
-soon a fault was found. ISA-L unpacks gzip in a quarter of the time, but Arrow's threads would call Python for it: a
-process that ends early then hangs or aborts. Two threads get 1.6 to 1.7 times as much done as one in a kernel on its
-own.
+reading a block of CSV ahead, finding a zone by its share of a piece's weight or without branches, more stretches of a
+table (collecting loses what reading gains), smaller groups of rows. Ids that are dictionaries already make files a
+fifth smaller and take a third longer to write. A loop of no turns in the walk's condition, or one more condition, costs
+1 µs a prior. Drawing a partition as soon as it was planned gained next to nothing, and needed a check that what is
+drawn is what is stated after a worker was lost; writing the zones while tables are read a second time saved 3 %, but
+progress told how soon a fault was found. ISA-L unpacks gzip in a quarter of the time, but Arrow's threads would call
+Python for it: a process that ends early then hangs or aborts. Two threads get 1.6 to 1.7 times as much done as one in a
+kernel on its own.
 
 10 times the zones: a larger region has a quarter more pieces, as more of its mass is far, and longer commutes, so that
-four times as many destinations are looked at with 256 cells. Where each zone of the same region is cut in ten, pieces
-and cells stay as they are; spreading takes longer (more zones in a piece), and a quarter more pairs are written.
+four times as many destinations are looked at with 256 cells. In one thread, without writing, it takes 43 µs a
+destination instead of 34.6. Where each zone of the same region is cut in ten, pieces and cells stay as they are;
+spreading takes longer (more zones in a piece; 39.5 µs in all), and a quarter more pairs are written, with three times
+as many ids in a group of rows: 16 µs instead of 10.
 """
 
 import argparse
@@ -262,7 +269,7 @@ def whole(directory: Path) -> None:
 
 
 def growth(directory: Path) -> None:
-    """Release regions of 10 times the workers, and of 10 times the zones with the same workers.
+    """Release regions of 10 times the workers, and of 10 times the zones with the same workers, in turns.
 
     These zones make a larger region, or the same one: each zone cut in ten.
     """
@@ -273,33 +280,44 @@ def growth(directory: Path) -> None:
         "zones × 10": (1_000_000, 500_000, 10_000),
         "zones cut in 10": (1_000_000, 500_000, 10_000),
     }
-    seconds, drawing = {}, {}
+    specs = {name: sampled(directory / name, *size) for name, size in sizes.items() if name != "zones cut in 10"}
+    specs["zones cut in 10"] = worlds.cut_finer(directory / "base", directory / "zones cut in 10", 10)
+    took: dict[str, list[tuple[float, float]]] = {name: [] for name in sizes}
+    with local_cluster(os.cpu_count() or 1, processes=False) as cluster:
+        for turn in range(1 + RUNS):
+            for name, spec in specs.items():
+                steps: dict[str, float] = {}
+
+                def progress(stage: str, done: int, total: int, steps: dict[str, float] = steps) -> None:
+                    if done in (0, total):
+                        steps[f"{stage} {'from' if done == 0 else 'to'}"] = time.perf_counter()
+
+                whole = release(spec, scheduler=cluster, progress=progress).seconds
+                if turn:
+                    drawn = sum(steps[f"{one} to"] - steps[f"{one} from"] for one in ("plan", "draw"))
+                    took[name].append((whole, drawn))
+    seconds, drawing = ({name: [row[i] for row in rows] for name, rows in took.items()} for i in (0, 1))
     for name, size in sizes.items():
-        if name == "zones cut in 10":
-            spec = worlds.cut_finer(directory / "base", directory / name, 10)
-        else:
-            spec = sampled(directory / name, *size)
-        steps: dict[str, float] = {}
-
-        def progress(stage: str, done: int, total: int, steps: dict[str, float] = steps) -> None:
-            if done in (0, total):
-                steps[f"{stage} {'from' if done == 0 else 'to'}"] = time.perf_counter()
-
-        with local_cluster(os.cpu_count() or 1, processes=False) as cluster:
-            runs, draws = [], []
-            for _ in range(4):
-                runs.append(release(spec, scheduler=cluster, progress=progress).seconds)
-                draws.append(sum(steps[f"{one} to"] - steps[f"{one} from"] for one in ("plan", "draw")))
-        seconds[name], drawing[name] = statistics.median(runs[1:]), statistics.median(draws[1:])
         print(
-            f"growth: {name} ({size[0]:,} workers, {size[1]:,} zones, {size[2]:,} destinations): {seconds[name]:.2f} s "
-            f"({seconds[name] / seconds['base']:.1f} times), planning and drawing {drawing[name]:.2f} s "
-            f"({drawing[name] / drawing['base']:.2f} times)"
+            f"growth: {name} ({size[0]:,} workers, {size[1]:,} zones, {size[2]:,} destinations): "
+            f"{statistics.median(seconds[name]):.2f} s ({_times(seconds, name)}), planning and drawing "
+            f"{statistics.median(drawing[name]):.2f} s ({_times(drawing, name)})"
         )
     for name in ("workers × 10", "all × 10"):
-        asked(f"growth: {name}, times as long", seconds[name] / seconds["base"], most=11)
+        asked(f"growth: {name}, times as long", _ratios(seconds, name)[1], most=11)
     for name in ("zones × 10", "zones cut in 10"):
-        asked(f"growth: {name}, planning and drawing", drawing[name] / drawing["base"], most=1.2)
+        asked(f"growth: {name}, planning and drawing", _ratios(drawing, name)[1], most=1.2)
+
+
+def _ratios(took: dict[str, list[float]], name: str) -> tuple[float, float, float]:
+    """Return the least, median and largest ratio to the base of the same turn."""
+    found = [one / base for one, base in zip(took[name], took["base"], strict=True)]
+    return min(found), statistics.median(found), max(found)
+
+
+def _times(took: dict[str, list[float]], name: str) -> str:
+    low, middle, high = _ratios(took, name)
+    return f"{middle:.2f} times, {low:.2f} to {high:.2f}"
 
 
 def workers(directory: Path) -> None:

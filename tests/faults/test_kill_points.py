@@ -1,7 +1,8 @@
 """SIGKILL at every step that a job and its worker do to files and to the catalog, and at random instants.
 
 After each: no half release, none that is not in the ledger, nothing spent twice; the next worker makes the same
-release.
+release. But for who is killed between the mark that a release may have been shown and the rename that shows it: its
+job fails, since nothing is drawn twice for one payment.
 """
 
 import itertools
@@ -9,7 +10,7 @@ import random
 
 import postgres
 import pytest
-from invariants import finished_once, left, published, spent_on
+from invariants import finished_once, left, published, spent_for_nothing, spent_on
 from waiting import wait_for
 
 CHUNKS = 10  # spread over the processes that run the tests
@@ -26,7 +27,9 @@ def survives(forks, site, asked, **fault):
     again = forks.run(**order)
     assert again.status == 0, site.log
     assert published(site).items() >= before.items()  # what was there is as it was
-    assert site.job(asked).state == "successful", site.log
+    lost = asked.release in spent_for_nothing(site)
+    assert site.job(asked).state == ("failed" if lost else "successful"), site.log
+    assert not lost or site.job(asked).message.startswith("an earlier attempt may have shown the release")
     assert spent_on(site)[asked.release] == ["release", "drawing"]
     wait_for(lambda: left(site) == [], patience=20)
     assert "Traceback" not in site.log, site.log
@@ -42,8 +45,15 @@ def walk(forks, site, who, numbers, *, both=False):
         if step is None:
             break
         killed.append(step)
-    finished_once(site, jobs)
+    finished_once(site, not_lost(site, jobs))
     return killed
+
+
+def not_lost(site, jobs):
+    """Return the jobs but those that were killed between mark and rename; these are few."""
+    lost = spent_for_nothing(site)
+    assert len(lost) <= 3
+    return [job for job in jobs if job.release not in lost]
 
 
 @pytest.mark.parametrize("chunk", range(1, CHUNKS + 1))
@@ -71,7 +81,7 @@ def test_killed_at_random_instants(forks, make_site, chunk):
         seconds = draw.uniform(0, 0.35)
         fault = {key: ["after", seconds] if value == "" else value for key, value in fault.items()}
         killed += survives(forks, site, jobs[-1], **fault) is not None
-    finished_once(site, jobs)
+    finished_once(site, not_lost(site, jobs))
     assert killed >= 4
 
 

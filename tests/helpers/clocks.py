@@ -55,9 +55,12 @@ _own: list[Wall] = []  # the clock of a process that was forked to jump, and of 
 
 
 def keep_jumping(seconds: Iterable[float], every: float = 0.003) -> None:
-    """Let the wall clock of this process jump all the time, by the next of some seconds, around and around."""
+    """Let the wall clock of this process jump all the time, by the next of some seconds, around and around.
+
+    It starts a day ahead, so that steps that lead back to their beginning never make it right.
+    """
     _own[:] = _own or [wall(setattr)]
-    _own[0].shift = timedelta()
+    _own[0].shift = timedelta(days=1)
 
     def jump() -> None:
         for one in itertools.cycle(list(seconds)):

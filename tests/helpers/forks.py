@@ -4,6 +4,7 @@ Each is the real program: a `Worker` whose jobs are carried out by the real `pip
 or a Dask worker (see `roles`). Only the start differs: a fork instead of a new interpreter.
 """
 
+import gc
 import importlib
 import json
 import os
@@ -240,5 +241,7 @@ class _Server:
 
 if __name__ == "__main__":
     warm(Path(sys.argv[1]))
+    gc.collect()
+    gc.freeze()  # or every fork would copy the pages of all that is loaded, to count references
     _Server().run()
     os._exit(0)  # what is loaded takes seconds to go

@@ -7,10 +7,12 @@ import asyncio
 import ctypes
 import functools
 import importlib
+import json
 import os
 import signal
 import subprocess
 import sys
+import tempfile
 import traceback
 from collections.abc import Callable
 from pathlib import Path
@@ -18,6 +20,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import clocks
+import moments
 import steps
 
 SETTINGS = {"lease_seconds": 0.2, "poll_seconds": 0.02, "grace_seconds": 20}
@@ -33,17 +36,27 @@ Others = Callable[[], list[int]]
 def carry_out(order: dict[str, Any], told: int) -> int:
     """Do what is asked, in a process of its own.
 
-    Keys: `directory` of the site; `command`, the words after ``synthmap``, or `serve`, a port, or `dask_scheduler`, a
-    file for its address, or `dask_worker`, the address of a scheduler; else it is a worker over `database`, until no
-    job is left or, if it `stays`, until it is stopped. `fault`, or `job` and `worker` of a worker, are faults (see
-    `_fault`). One of `job` is met by the first attempt only. With `both`, worker and job die together. With `clock`,
-    seconds, the wall clock jumps by the next of them all the time. `busy` are the seconds that a writer of SQLite
-    waits. A process that is `plain` may do no more than what modes of files allow.
+    Keys: `directory` of the site; `command`, the words after ``synthmap``, or those of a program of which `source` is
+    given, or `serve`, a port, or `dask_scheduler`, a file for its address, or `dask_worker`, the address of a
+    scheduler; else it is a worker over `database`, until no job is left or, if it `stays`, until it is stopped; then it
+    writes to the file `words` what it did. `fault`, or `job` and `worker` of a worker, are faults (see `_fault`). One
+    of `job` is met by the first attempt only. With `both`, worker and job die together. With `clock`, seconds, the wall
+    clock jumps by the next of them all the time. `busy` are the seconds that a writer of SQLite waits. A process that
+    is `plain` may do no more than what modes of files allow. What goes to standard output goes to the file `out`, if
+    given, else to the log like the rest; a process with `environment` has that and no other. `dying`, a pattern and a
+    signal: it is sent that as soon as such a file is there. Every process waits where `moments.held_at` asks it to.
     """
     os.setsid()
+    if "environment" in order:
+        os.environ.clear()
+        os.environ.update(order["environment"])
+        tempfile.tempdir = None  # asked for anew
     log = os.open(Path(order["directory"]) / "log", os.O_WRONLY | os.O_APPEND | os.O_CREAT)
-    os.dup2(log, 1)
+    os.dup2(os.open(order["out"], os.O_WRONLY | os.O_CREAT) if "out" in order else log, 1)
     os.dup2(log, 2)
+    moments.wait_where_asked(order["directory"])
+    if "dying" in order:
+        moments.die_at(order["directory"], *order["dying"])
     steps.install()
     if "busy" in order:
         importlib.import_module("synthmap.catalog.database").BUSY_SECONDS = order["busy"]  # type: ignore[attr-defined]
@@ -122,6 +135,7 @@ def _work(order: dict[str, Any], told: int) -> int:
     import pipelines.child
     from pipelines.settings import worker_settings
     from pipelines.worker import Worker
+    from synthmap.commands.serving import ended
 
     job: list[Any] = [order.get("job")]
     children: list[int] = []
@@ -143,17 +157,22 @@ def _work(order: dict[str, Any], told: int) -> int:
     _Forked.arm = staticmethod(lambda: _fault(order, job[0] if job else None, told, both))
     pipelines.child.subprocess = SimpleNamespace(Popen=Forked, PIPE=subprocess.PIPE)  # type: ignore[attr-defined]
     worker.run(once=not order.get("stays"))
+    if "words" in order:
+        Path(order["words"]).write_text(json.dumps(ended(worker.ended)), encoding="utf-8")
     return 0
 
 
 def _command(order: dict[str, Any], told: int) -> int:
-    """Run `synthmap …`."""
+    """Run `synthmap …`, or the source of another program."""
     from synthmap.cli import main
 
     sys.argv = ["synthmap", *order["command"]]
     _fault(order, order.get("fault"), told)
     try:
-        main()
+        if "source" in order:
+            exec(order["source"], {"__name__": "__main__"})  # noqa: S102
+        else:
+            main()
     except SystemExit as end:
         return int(end.code or 0)
     return 0

@@ -2,12 +2,12 @@
 
 import http.client
 import json
-import os
 import signal
 import socket
 from dataclasses import dataclass, field
 from typing import Any
 
+import psutil
 import sites
 from forks import Forks, Running
 from waiting import wait_for
@@ -35,7 +35,7 @@ class Served:
         self.site.store.mkdir(exist_ok=True)
         directory = {"directory": self.site.directory, "database": self.site.database}
         found = self.forks.start(**directory, serve=self.port, fault=list(fault) or None, **order)
-        wait_for(lambda: self.ask("GET", "/healthz") is not None or not _is_there(found.pid))
+        wait_for(lambda: self.ask("GET", "/healthz") is not None or not psutil.pid_exists(found.pid))
         return found
 
     def stop(self, running: Running) -> None:
@@ -62,11 +62,3 @@ class Served:
         body = {"inputs": {"dataset": sites.DATASET, "epsilon": 1.0}}
         answer = self.ask("POST", "/processes/release/execution", body, name)
         return None if answer is None else (answer[0], json.loads(answer[1]).get("jobID", ""))
-
-
-def _is_there(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    return True

@@ -5,10 +5,15 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import psutil
+from forked import Forked
+from forks import Forks
+from moments import held_at, waiting_at
 from waiting import wait_for
 
 from pipelines.registry import register
@@ -24,12 +29,13 @@ FAST = {"LEASE_SECONDS": "1.5", "GRACE_SECONDS": "20", "POLL_SECONDS": "0.1"}
 
 @dataclass
 class Site:
-    """Where a service and its workers meet."""
+    """Where a service and its workers meet; workers are forked if there is what forks."""
 
     directory: Path
     database: str
     catalog: Catalog
-    started: list[subprocess.Popen] = field(default_factory=list)
+    forks: Forks | None = None
+    started: list[subprocess.Popen | Forked] = field(default_factory=list)
 
     @property
     def store(self) -> Path:
@@ -63,25 +69,46 @@ class Site:
         """Return the job once it is in one of `states`."""
         return wait_for(lambda: (found := self.job(job)).state in states and found)
 
-    def worker(self, *options: str, **settings: str) -> subprocess.Popen:
+    def worker(self, *options: str, **settings: str) -> subprocess.Popen | Forked:
         """Start a worker."""
+        if self.forks is not None and set(options) <= {"--once"}:
+            self.started.append(self._fork("--once" in options, FAST | settings))
+        else:
+            self.started.append(self._program(options, FAST | settings))
+        return self.started[-1]
+
+    @contextmanager
+    def worker_at(self, sign: str, *options: str, **settings: str) -> Iterator[subprocess.Popen | Forked]:
+        """Yield a worker once a file that matches `sign` is there.
+
+        While inside, worker and job wait before the next thing they do to a file; workers of a Dask cluster go on.
+        """
+        with held_at(self.directory, sign):
+            started = self.worker(*options, **settings)
+            wait_for(lambda: any(self.directory.glob(sign)) or started.poll() is not None)
+            assert any(self.directory.glob(sign)), self.log
+            yield started
+
+    def _fork(self, once: bool, settings: dict[str, str]) -> Forked:
+        assert self.forks is not None
+        words = self.directory / f"words-{len(self.started)}"
+        chosen = {key.lower(): value for key, value in settings.items()}
+        order = {"directory": self.directory, "database": self.database, "settings": chosen, "words": words}
+        return Forked(self.forks.start(**order, stays=not once), words)
+
+    def _program(self, options: tuple[str, ...], settings: dict[str, str]) -> subprocess.Popen:
         with (self.directory / "log").open("a") as log:
             code = "from synthmap.cli import main; main()"
             words = ["worker", "--store", self.store, "--database", self.database, "--registry", self.registry]
             line = [sys.executable, "-c", code, *map(str, words), "--scheduler", "threads", "--json", *options]
-            chosen = {f"SYNTHMAP_CONFIDENTIAL_{key}": value for key, value in (FAST | settings).items()}
-            process = subprocess.Popen(line, stdout=subprocess.PIPE, stderr=log, env=os.environ | chosen)
-        self.started.append(process)
-        return process
+            chosen = {f"SYNTHMAP_CONFIDENTIAL_{key}": value for key, value in settings.items()}
+            chosen |= waiting_at(self.directory)
+            return subprocess.Popen(line, stdout=subprocess.PIPE, stderr=log, env=os.environ | chosen)
 
     def work(self, **settings: str) -> dict[str, int]:
         """Let a worker run until no job is left; return how they ended."""
         out, _ = self.worker("--once", **settings).communicate(timeout=240)
         return {state: number for state, number in json.loads(out).items() if number}
-
-    def reach(self, sign: str) -> None:
-        """Wait until a file that matches `sign` is there."""
-        wait_for(lambda: any(self.directory.glob(sign)))
 
     def releases(self) -> list[str]:
         """Name all that lies in the store, hidden things too, but for the catalog."""
@@ -111,17 +138,18 @@ class Site:
                 for one in [*children(process), psutil.Process(process.pid)]:
                     one.send_signal(signal.SIGKILL)
             process.wait()
-            process.stdout.close()
+            if not isinstance(process, Forked):
+                process.stdout.close()
         self.catalog.close()
 
 
-def children(process: subprocess.Popen) -> list[psutil.Process]:
+def children(process: subprocess.Popen | Forked) -> list[psutil.Process]:
     """Return the processes that a worker has started."""
     return psutil.Process(process.pid).children(recursive=True)
 
 
-def site(directory: Path, database: str) -> Site:
+def site(directory: Path, database: str, forks: Forks | None = None) -> Site:
     """Return a new site."""
     directory.mkdir(exist_ok=True)
     (directory / "log").touch()
-    return Site(directory, database, open_catalog(database))
+    return Site(directory, database, open_catalog(database), forks)

@@ -1,11 +1,14 @@
 """A made-up region, specs for it and for the test data, and a way to run and read a release."""
 
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from subprocess import CompletedProcess
 from typing import Any
 
 import polars as pl
 import pytest
+from forks import Forks, forking
 
 from synthmap.confidential.sample import LEVELS, VINTAGE, write_sample
 from synthmap.spec import Spec, read_spec
@@ -19,6 +22,26 @@ def region(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("region")
     write_sample(folder, workers=3000, zones=400, destinations=60, seed=5)
     return folder
+
+
+@pytest.fixture(scope="session")
+def forks(region) -> Iterator[Forks]:
+    """A process that forks workers, for tests of what they do and not of how they start."""
+    with forking(region) as found:
+        yield found
+
+
+@pytest.fixture
+def forked_command(forks, tmp_path_factory) -> Callable[..., CompletedProcess[str]]:
+    """Run `synthmap …` as the fixture `command` does, or a program whose `source` is given, in a fork."""
+
+    def run(*words: object, **source: str) -> CompletedProcess[str]:
+        place = tmp_path_factory.mktemp("command")
+        line = list(map(str, words))
+        ended = forks.run(directory=place, command=line, out=place / "out", environment=dict(os.environ), **source)
+        return CompletedProcess(line, ended.status, *((place / name).read_text("utf-8") for name in ("out", "log")))
+
+    return run
 
 
 def merged(values: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:

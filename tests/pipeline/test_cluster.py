@@ -43,6 +43,19 @@ def test_no_wall_clock_decides_that_a_worker_of_a_local_run_is_silent(scheduler)
         assert client.cluster.scheduler.worker_ttl is None
 
 
+@pytest.mark.parametrize("scheduler", ["threads", "processes"])
+def test_a_local_run_pays_for_no_figures_of_status_pages(scheduler):
+    def waits(dask_worker):
+        return {name: one.callback_time for name, one in dask_worker.periodic_callbacks.items()}
+
+    with connect(scheduler, workers=1) as client:
+        [worker] = client.run(waits).values()
+        assert "profile" not in worker
+        for found in (worker, waits(client.cluster.scheduler)):
+            assert found["monitor"] >= 10_000
+            assert found["tick"] >= 1_000
+
+
 @pytest.mark.parametrize(("cores", "processes"), [(1, False), (4, False), (5, True)])
 def test_few_cores_are_threads_of_this_process_and_more_are_processes(monkeypatch, cores, processes):
     made = []

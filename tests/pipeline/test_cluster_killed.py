@@ -29,10 +29,9 @@ def test_a_dask_worker_that_is_killed_costs_time_and_nothing_else(make_spec, tmp
     with daskcluster.cluster(tmp_path / "dask", 2) as cluster:
         try:
             job = site.submit()
-            running = site.worker("--once", "--scheduler", cluster.address)
-            site.reach(sign)
-            cluster.kill(0)
-            assert site.job(job).state == "running"
+            with site.worker_at(sign, "--once", "--scheduler", cluster.address) as running:
+                cluster.kill(0)
+                assert site.job(job).state == "running"
             assert json.loads(running.communicate(timeout=240)[0])["successful"] == 1, site.log
             assert site.releases() == [job.release]
             assert verify(site.store / job.release).workers == 3000
@@ -100,17 +99,24 @@ def hidden(directory):
     return start if tried.returncode == 1 else []
 
 
+@pytest.fixture(scope="module")
+def far_away():
+    """An object store, and how processes reach it."""
+    with objectstore.server() as environment:
+        yield environment
+
+
 @pytest.mark.skipif(bool(objectstore.MISSING), reason=f"not installed: {', '.join(objectstore.MISSING)}")
 @pytest.mark.parametrize("stage", ["plan", "draw"])
 def test_so_do_workers_that_see_no_file_of_the_driver(
-    three, expected, read_od, region, tmp_path, tmp_path_factory, monkeypatch, stage
+    three, expected, read_od, region, tmp_path, tmp_path_factory, monkeypatch, far_away, stage
 ):
     """Tables, zones, scratch and store are in a bucket; where the system allows it, the driver's disk is hidden."""
-    with tempfile.TemporaryDirectory() as elsewhere, objectstore.server() as environment:
-        for name, value in environment.items():
+    with tempfile.TemporaryDirectory() as elsewhere:
+        for name, value in far_away.items():
             monkeypatch.setenv(name, value)
         remote._files.cache_clear()
-        bucket = Path("s3:/bucket")
+        bucket = Path("s3:/bucket") / stage
         for path in (*tmp_path.glob("od-*.parquet"), region / "zones.parquet"):
             upload(path, bucket / "in" / path.name)
         near = three()
@@ -120,7 +126,7 @@ def test_so_do_workers_that_see_no_file_of_the_driver(
         spec = near.model_copy(update={"tables": tables, "zones": zones, "run": run, "store": bucket / "store"})
         place = Path(elsewhere) / "dask"
         before = hidden(tmp_path_factory.getbasetemp())
-        with daskcluster.cluster(place, 3, options=limits, before=before, environment=environment) as cluster:
+        with daskcluster.cluster(place, 3, options=limits, before=before, environment=far_away) as cluster:
             found = release(spec, scheduler=cluster.address, progress=killing(cluster, stage))
             assert cluster.log.count("Remove worker addr") == 1
             with on_disk(found.path) as directory:

@@ -1,6 +1,7 @@
 """A run that dies leaves nothing that can be mistaken for a release, and the next one clears its remains."""
 
 import itertools
+import os
 import signal
 import subprocess
 import sys
@@ -8,6 +9,8 @@ import time
 
 import psutil
 import pytest
+from forked import Forked
+from moments import held_at, waiting_at
 
 from pipelines import release as module
 from pipelines.release import release
@@ -16,38 +19,24 @@ from synthmap.release.verify import verify
 
 WAIT = 120
 RUN = "from synthmap.cli import main; main()"
-DYING = """
-import contextlib, os, pathlib, signal, sys, threading
-from synthmap.cli import main
-looking = threading.local()
-
-def die(event, _):
-    if event.startswith(("open", "os.")) and not getattr(looking, "now", False):
-        looking.now = True
-        with contextlib.suppress(OSError):  # what another thread removes meanwhile
-            if any(pathlib.Path(root).glob(sign)):
-                os.kill(os.getpid(), signal.SIGKILL)
-        looking.now = False
-
-root, sign = sys.argv[1:3]
-del sys.argv[1:3]
-sys.addaudithook(die)
-main()
-"""  # looks before each thing it does to a file, so that no moment passes unseen
 
 
 @pytest.fixture
-def start(region_spec, write_spec, with_changes, tmp_path):
-    """Start `synthmap release` in a process of its own."""
+def start(region_spec, write_spec, with_changes, tmp_path, forks):
+    """Start `synthmap release` in a process of its own: a new one, or a fork."""
     numbers = itertools.count()
     log = (tmp_path / "log").open("w+")
     started = []
 
-    def run(scheduler="threads", die_at=None, **changes):
+    def run(scheduler="threads", die_at=None, of=signal.SIGKILL, fork=False, **changes):
         path = write_spec(tmp_path / f"spec-{next(numbers)}.toml", with_changes(region_spec, changes))
-        python = [sys.executable, "-c", *((RUN,) if die_at is None else (DYING, str(tmp_path), die_at))]
-        line = [*python, "release", str(path), "--scheduler", scheduler, "--json"]
-        started.append(subprocess.Popen(line, stdout=log, stderr=log))
+        words = ["release", str(path), "--scheduler", scheduler, "--json"]
+        if fork or die_at is not None:
+            dying = {} if die_at is None else {"dying": [die_at, int(of)]}
+            started.append(Forked(forks.start(directory=tmp_path, command=words, **dying), tmp_path / "log"))
+        else:
+            line = [sys.executable, "-c", RUN, *words]
+            started.append(subprocess.Popen(line, stdout=log, stderr=log, env=os.environ | waiting_at(tmp_path)))
         return started[-1]
 
     yield run
@@ -101,11 +90,12 @@ def test_a_killed_run_leaves_nothing_or_a_whole_release(start, make_spec, tmp_pa
 
 
 def test_the_workers_of_a_killed_run_die_with_it(start, make_spec, tmp_path, left_in):
-    process = start("processes")
-    wait_for(lambda: any(tmp_path.glob(MOMENTS["the table is read"])), process)
-    workers = psutil.Process(process.pid).children(recursive=True)
-    process.kill()
-    process.wait()
+    with held_at(tmp_path, MOMENTS["the table is read"]):
+        process = start("processes")
+        wait_for(lambda: any(tmp_path.glob(MOMENTS["the table is read"])), process)
+        workers = psutil.Process(process.pid).children(recursive=True)
+        process.kill()
+        process.wait()
     assert workers
     _, alive = psutil.wait_procs(workers, timeout=30)
     assert alive == []
@@ -117,12 +107,26 @@ def test_the_workers_of_a_killed_run_die_with_it(start, make_spec, tmp_path, lef
 @pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 @pytest.mark.parametrize("scheduler", ["threads", "processes"])
 def test_an_interrupted_run_cleans_up_after_itself(start, tmp_path, left_in, scheduler, sign):
-    process = start(scheduler)
-    wait_for(lambda: any(tmp_path.glob(MOMENTS["the table is read"])), process)
-    process.send_signal(sign)
-    assert process.wait(60) != 0
+    with held_at(tmp_path, MOMENTS["the table is read"]):
+        process = start(scheduler, fork=scheduler == "threads" and sign != signal.SIGINT)
+        wait_for(lambda: any(tmp_path.glob(MOMENTS["the table is read"])), process)
+        process.send_signal(sign)
+    while process.poll() is None:  # who asks again does not end the cleaning up
+        process.send_signal(sign)
+        time.sleep(0.01)
+    assert process.wait() == 130
+    assert (tmp_path / "log").read_text() == "synthmap: interrupted; nothing was published\n"
     assert left_in(tmp_path / "scratch") == []
     assert left_in(tmp_path / "store") == []
+
+
+def test_a_run_that_is_interrupted_after_it_published_says_so(start, tmp_path, left_in):
+    process = start(die_at=MOMENTS["the release is published"], of=signal.SIGINT)
+    assert process.wait(WAIT) == 130
+    [name] = left_in(tmp_path / "store")
+    place = tmp_path / "store" / name
+    assert (tmp_path / "log").read_text() == f"synthmap: interrupted; release {name} was published: {place}\n"
+    assert left_in(tmp_path / "scratch") == []
 
 
 @pytest.mark.parametrize("scheduler", ["threads", "processes"])

@@ -11,9 +11,9 @@ from synthmap.release.store import hold, scratch
 
 
 @pytest.fixture
-def site(make_spec, tmp_path):
+def site(make_spec, tmp_path, forks):
     make_spec()
-    found = sites.site(tmp_path, f"sqlite:///{tmp_path / 'catalog.sqlite'}")
+    found = sites.site(tmp_path, f"sqlite:///{tmp_path / 'catalog.sqlite'}", forks)
     found.register(tmp_path / "spec.toml")
     yield found
     found.stop()

@@ -6,7 +6,6 @@ import signal
 import sqlite3
 import subprocess
 import sys
-from datetime import datetime
 from fractions import Fraction
 
 import numpy as np
@@ -212,15 +211,14 @@ print(metrics.publish_metrics(
 """
 
 
-def start(site, at="never"):
-    words = [sys.executable, "-c", CHILD, site.directory, NAME, at]
+def start(site):
+    words = [sys.executable, "-c", CHILD, site.directory, NAME, "never"]
     return subprocess.Popen([str(word) for word in words], stdout=subprocess.PIPE, text=True)
 
 
 @pytest.mark.parametrize("at", ["read_confidential", "measure", "add_noise", "write_privately", "publish_measured"])
-def test_a_killed_process_leaves_nothing_half_and_the_next_pays_nothing_more(site, at):
-    killed = start(site, at)
-    killed.communicate(timeout=240)
+def test_a_killed_process_leaves_nothing_half_and_the_next_pays_nothing_more(site, forked_command, at):
+    killed = forked_command(site.directory, NAME, at, source=CHILD)
     assert killed.returncode == -signal.SIGKILL
     assert [path.name for path in site.store.glob("*metrics*")] == []
     assert kinds(site) in ([*BEFORE, "metrics"], PAID)
@@ -337,7 +335,6 @@ def test_nothing_in_it_is_made_of_the_table_but_the_noisy_numbers(site, monkeypa
     """Where noise hides all, a neighbouring table gives the same record to the byte."""
     hidden = lambda one, epsilon: Noisy(one.name, np.zeros_like(one.values), 1.0)  # noqa: E731
     monkeypatch.setattr(pipelines.metrics, "add_noise", hidden)
-    monkeypatch.setattr(pipelines.metrics, "datetime", Noon)
     one = publish(site)
     as_if_never_drawn(site)
 
@@ -352,11 +349,3 @@ def test_nothing_in_it_is_made_of_the_table_but_the_noisy_numbers(site, monkeypa
     assert publish(site).model_dump_json() == one.model_dump_json()
     assert "od.parquet" not in one.model_dump_json()
     assert str(site.directory) not in one.model_dump_json()
-
-
-class Noon:
-    """A clock that stands still."""
-
-    @staticmethod
-    def now(zone):
-        return datetime(2026, 1, 1, 12, tzinfo=zone)

@@ -2,6 +2,7 @@
 
 import gzip
 import stat
+import time
 import traceback
 
 import polars as pl
@@ -16,6 +17,7 @@ from pipelines.cluster import connect
 from pipelines.release import release
 from pipelines.stage import StageError
 from synthmap.errors import SynthmapError
+from synthmap.release.store import time_in
 
 SECRET = "987654"  # noqa: S105
 SEGMENTS = ["SA01", "SA02", "SA03"]
@@ -113,7 +115,7 @@ def test_a_broken_gzip_file_is_not_quoted(bad_spec, tmp_path, caplog, capfd):
 
 STAGES = {
     "tabulate": (pipelines.tabulate, "read_table"),
-    "collect": (pipelines.partition, "merge_duplicates"),
+    "collect": (pipelines.partition, "merge_tables"),
     "measure": (pipelines.lengths, "noisy_sums"),
     "draw": (pipelines.synthesize, "synthesize"),
     "write": (pipelines.synthesize, "write_part"),
@@ -175,6 +177,22 @@ def test_a_release_names_no_path_of_a_confidential_table(make_spec, region, tmp_
         content = path.read_bytes()
         for word in (b"payroll", b"ministry", str(tmp_path).encode(), str(region).encode()):
             assert word not in content, path.name
+
+
+def test_no_time_that_is_public_tells_how_long_the_table_took_to_read(make_spec, monkeypatch):
+    read_table = pipelines.tabulate.read_table
+
+    def slowly(*values, **options):
+        time.sleep(2.5)
+        return read_table(*values, **options)
+
+    monkeypatch.setattr(pipelines.tabulate, "read_table", slowly)
+    found = release(make_spec(), scheduler="threads")
+    began = time_in(found.release)
+    assert found.manifest.created == began.isoformat(timespec="seconds")
+    assert {path.stat().st_mtime for path in found.path.rglob("*")} == {began.timestamp()}
+    named = release(make_spec(), scheduler="threads", name="by-hand")
+    assert named.manifest.created.endswith("T00:00:00+00:00")
 
 
 def test_parts_of_the_table_carry_nothing_but_the_table(make_spec):

@@ -101,25 +101,25 @@ def test_a_bucket_may_hold_a_part(far, expected, read_od, tmp_path):
             assert_frame_equal(read_od(directory), expected)
 
 
-def test_the_command_line_takes_addresses(far, command, tmp_path):
+def test_the_command_line_takes_addresses(far, command, forked_command, tmp_path):
     far()
     made = command("release", tmp_path / "far.toml", "--scheduler", "threads")
     assert made.returncode == 0, made.stderr
     address = made.stdout.splitlines()[-1]
     assert address.startswith("s3://bucket/store/demo-")
     for words in (["verify", address], ["statement", address]):
-        done = command(*words)
+        done = forked_command(*words)
         assert done.returncode == 0, done.stderr
     for words, told in (
         (["evaluate", address, "--against", tmp_path / "far.toml"], "CONFIDENTIAL"),
         (["export", address, tmp_path / "out", "--format", "csv"], str(tmp_path / "out" / address.rsplit("/", 1)[1])),
         (["compare", address, address], "Release demo-"),
     ):
-        done = command(*words)
+        done = forked_command(*words)
         assert done.returncode == 0, done.stderr
         assert done.stdout.startswith(told)
     assert [name for name in objects() if not name.startswith(("in/", "store/"))] == []  # no copies stay
-    none = command("verify", "s3://bucket/store/none")
+    none = forked_command("verify", "s3://bucket/store/none")
     assert none.returncode == 2
     assert none.stderr == "synthmap: release (s3://bucket/store/none) must hold a manifest.json\n"
 
@@ -270,16 +270,16 @@ def test_marks_of_files_are_those_of_their_copies_on_a_disk(far, make_spec, regi
     assert seal.content(far()) != seal.content(make_spec())
 
 
-def test_a_dataset_in_a_bucket_pays_like_one_on_a_disk(far, tmp_path, command):
+def test_a_dataset_in_a_bucket_pays_like_one_on_a_disk(far, tmp_path, forked_command):
     far(store=str(tmp_path / "store"), run={"seed": None})
     site = ["--store", tmp_path / "store", "--registry", tmp_path / "registry.toml"]
-    assert command("datasets", "add", "far", tmp_path / "far.toml", *site).returncode == 0
-    assert command("ledger", "budget", "far", "--epsilon", "9", "--delta", "1e-4", *site[:2]).returncode == 0
+    assert forked_command("datasets", "add", "far", tmp_path / "far.toml", *site).returncode == 0
+    assert forked_command("ledger", "budget", "far", "--epsilon", "9", "--delta", "1e-4", *site[:2]).returncode == 0
     words = ["release", tmp_path / "far.toml", "--dataset", "far", "--registry", tmp_path / "registry.toml"]
-    made = command(*words, "--scheduler", "threads", "--json")
+    made = forked_command(*words, "--scheduler", "threads", "--json")
     assert made.returncode == 0, made.stderr
-    found = command("evaluate", json.loads(made.stdout)["path"], "--against", tmp_path / "far.toml")
+    found = forked_command("evaluate", json.loads(made.stdout)["path"], "--against", tmp_path / "far.toml")
     assert found.returncode == 0, found.stderr
-    refused = command(*words, "--store", "s3://bucket/store")
+    refused = forked_command(*words, "--store", "s3://bucket/store")
     assert refused.returncode == 2
     assert "store (s3://bucket/store) must be a directory" in refused.stderr

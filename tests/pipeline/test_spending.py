@@ -4,6 +4,7 @@ import json
 import shutil
 import threading
 from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import nullcontext
 from fractions import Fraction
 from hashlib import sha256
 
@@ -14,18 +15,24 @@ from sqlalchemy import text
 from waiting import wait_for
 
 from pipelines import spending
+from pipelines.jobs.order import Order
+from pipelines.jobs.release import run as run_job
 from pipelines.release import release
 from pipelines.seal import Seal
 from pipelines.spending import Spending
+from synthmap.catalog.claims import ClaimLostError
 from synthmap.catalog.jobs import dismiss
 from synthmap.catalog.ledger import read_account
 from synthmap.errors import (
+    AlreadyShownError,
     BudgetExceededError,
     BudgetMissingError,
     ConfidentialDataError,
     ConfigurationError,
     LedgerError,
+    UnwritableError,
 )
+from synthmap.release import store
 
 DRAWN = "store/.partial-*/draws/draw-*"
 
@@ -41,12 +48,12 @@ def own_table(region, make_spec, tmp_path):
 
 
 @pytest.fixture
-def make_site(own_table, tmp_path):
+def make_site(own_table, tmp_path, forks):
     """Set up a site over a database, with a dataset registered; workers are ended after the test."""
     made = []
 
     def make(budget, database=f"sqlite:///{tmp_path / 'catalog.sqlite'}"):
-        made.append(sites.site(tmp_path, database))
+        made.append(sites.site(tmp_path, database, forks))
         made[-1].register(tmp_path / "spec.toml", budget=budget)
         return made[-1]
 
@@ -77,10 +84,10 @@ def test_two_workers_that_race_for_the_last_of_a_budget_make_one_release(make_si
 def test_a_job_whose_worker_was_killed_while_it_drew_pays_nothing_more(make_site):
     site = make_site((4, 1e-6))
     job = site.submit()
-    killed = site.worker()
-    site.reach(DRAWN)
-    assert kinds(site) == ["budget", "release", "drawing"]
-    killed.kill()
+    with site.worker_at(DRAWN) as killed:
+        assert kinds(site) == ["budget", "release", "drawing"]
+        killed.kill()
+        killed.wait()  # only then its job learns of it
     assert site.work() == {"successful": 1}
     assert site.releases() == [job.release]
     assert kinds(site) == ["budget", "release", "drawing"]
@@ -182,6 +189,100 @@ def test_nothing_is_refunded_on_a_ledger_whose_last_drawing_was_cut_off(make_sit
     with pytest.raises(OSError, match="full"):
         spending.release_and_pay(site.catalog, site.registry, sites.DATASET, spec)
     assert kinds(site) == ["budget", "release"]
+
+
+class Killed(BaseException):
+    """What ends a run wherever it is, as SIGKILL does."""
+
+
+def ends(after):
+    """Return the store's `publish`, but the run ends after the release may be shown, or after it is."""
+
+    def publish(partial, release, ready):
+        if after == "the mark":
+            ready()
+        else:
+            store.publish(partial, release, ready)
+        raise Killed
+
+    return publish
+
+
+@pytest.mark.parametrize("after", ["the mark", "the rename"])
+def test_a_release_that_was_moved_away_is_not_drawn_again_for_one_payment(make_site, spec, monkeypatch, after):
+    site = make_site((9, 1e-5))
+
+    def again():
+        return spending.release_and_pay(site.catalog, site.registry, sites.DATASET, spec, scheduler="threads")
+
+    with monkeypatch.context() as patch, pytest.raises(Killed):
+        patch.setattr("pipelines.publish.publish", ends(after))
+        again()
+    (name,) = read_account(site.catalog, sites.DATASET).losses
+    if after == "the rename":
+        (spec.store / name).rename(spec.store.parent / "archive")
+    with pytest.raises(AlreadyShownError, match=rf"^release \({name}\) must be put back into the store"):
+        again()
+    assert kinds(site) == ["budget", "release", "drawing"]
+    made = again()  # a loop that asks until it gets one pays for each
+    assert kinds(site) == ["budget", "release", "drawing", "release", "drawing"]
+    assert list(read_account(site.catalog, sites.DATASET).losses) == [name, made.release]
+    assert site.releases() == [made.release]
+    assert list(site.directory.glob("registry.toml.unfinished/*")) == []
+
+
+def test_a_release_that_was_put_back_is_the_one_that_was_paid_for(make_site, spec, monkeypatch):
+    site = make_site((9, 1e-5))
+    with monkeypatch.context() as patch, pytest.raises(Killed):
+        patch.setattr("pipelines.publish.publish", ends("the rename"))
+        spending.release_and_pay(site.catalog, site.registry, sites.DATASET, spec, scheduler="threads")
+    made = spending.release_and_pay(site.catalog, site.registry, sites.DATASET, spec, scheduler="threads")
+    assert site.releases() == [made.release] == list(read_account(site.catalog, sites.DATASET).losses)
+
+
+@pytest.mark.parametrize("after", ["the mark", "the rename"])
+def test_nor_is_that_of_a_job(make_site, spec, monkeypatch, after):
+    site = make_site((9, 1e-5))
+    job = site.submit()
+    dead = site.dead_worker()
+    order = Order(site.database, site.store, site.registry, "threads", job.id, dead.attempt, 0, 1.0)
+    with monkeypatch.context() as patch, pytest.raises(Killed):
+        patch.setattr("pipelines.publish.publish", ends(after))
+        run_job(order, dead, site.catalog, lambda *_: None)
+    if after == "the rename":
+        (site.store / job.release).rename(site.directory / "archive")
+    assert site.work() == {"failed": 1}
+    assert site.job(job).message.startswith("an earlier attempt may have shown the release")
+    assert f"release ({job.release}) must be put back into the store" in site.log
+    assert kinds(site) == ["budget", "release", "drawing"]
+    assert site.releases() == []
+
+
+def test_of_two_attempts_one_comes_to_the_rename_and_who_lost_the_job_keeps_nobody_from_it(make_site, spec):
+    site = make_site((9, 1e-5))
+    job = site.submit()
+    zombie = site.dead_worker()
+    heir = site.heir()
+    for claim, fault in ((zombie, ClaimLostError), (heir, None), (heir, AlreadyShownError)):
+        order = Order(site.database, site.store, site.registry, "threads", job.id, claim.attempt, 0, 1.0)
+        with pytest.raises(fault) if fault else nullcontext():
+            run_job(order, claim, site.catalog, lambda *_: None)
+    assert site.releases() == [job.release]
+    paying = Spending(site.catalog, site.registry, sites.DATASET, spec)
+    with pytest.raises(AlreadyShownError):
+        paying.before_publishing(job.release)
+
+
+def test_a_store_that_cannot_be_written_is_found_before_anything_is_paid(make_site, spec):
+    site = make_site((9, 1e-5))
+    wrong = site.directory / "file"
+    wrong.touch()
+    for place in (wrong, wrong / "below"):
+        with pytest.raises(UnwritableError, match=r"^store \(.*\) must be a writable directory"):
+            spending.release_and_pay(site.catalog, site.registry, sites.DATASET,
+                                     spec.model_copy(update={"store": place}), scheduler="threads")  # fmt: skip
+    assert kinds(site) == ["budget"]
+    assert list(site.directory.glob("registry.toml.unfinished/*")) == []
 
 
 def test_a_table_that_changes_while_it_is_read_is_not_drawn_from(make_site, spec, own_table):

@@ -5,6 +5,8 @@ import os
 import signal
 import sqlite3
 import stat
+import time
+from contextlib import closing
 
 import polars as pl
 import psutil
@@ -17,7 +19,7 @@ from pipelines.jobs.published import published
 from pipelines.release import release
 from synthmap.catalog.claims import ClaimLostError, may_publish
 from synthmap.catalog.jobs import dismiss
-from synthmap.errors import CatalogError, ReleaseError
+from synthmap.errors import ReleaseError
 from synthmap.release.verify import verify
 from synthmap.spec import read_spec
 
@@ -30,13 +32,13 @@ ALL = {"release", "epsilon", "delta", "workers", "destinations"}
 
 
 @pytest.fixture
-def make_site(make_spec, tmp_path):
-    """Set up a site over a database, with a dataset registered; workers are ended after the test."""
+def make_site(make_spec, tmp_path, forks):
+    """Set up a site over a database, with a dataset registered; workers, forks if not `real`, end with the test."""
     made = []
 
-    def make(database=f"sqlite:///{tmp_path / 'catalog.sqlite'}", **changes):
+    def make(database=f"sqlite:///{tmp_path / 'catalog.sqlite'}", real=False, **changes):
         make_spec(**changes)
-        made.append(sites.site(tmp_path, database))
+        made.append(sites.site(tmp_path, database, None if real else forks))
         made[-1].register(tmp_path / "spec.toml")
         return made[-1]
 
@@ -50,8 +52,13 @@ def site(make_site):
     return make_site()
 
 
+@pytest.fixture
+def real_site(make_site):
+    return make_site(real=True)
+
+
 def test_a_job_becomes_the_release_that_it_named(make_site, database):
-    site = make_site(database)
+    site = make_site(database, real=True)
     job = site.submit(dataset=sites.DATASET, epsilon=3.0, segments=[], name="summer", title="A <b>title</b>")
     assert site.work() == {"successful": 1}
     done = site.job(job)
@@ -76,14 +83,15 @@ def test_two_workers_share_the_jobs_and_each_is_run_once(make_site, database):
 
 
 @pytest.mark.parametrize("sign", MOMENTS.values(), ids=MOMENTS)
-def test_a_job_whose_worker_was_killed_is_taken_up_and_published_once(site, sign):
+def test_a_job_whose_worker_was_killed_is_taken_up_and_published_once(make_site, sign):
+    site = make_site(real=sign == MOMENTS["a part is drawn"])
     job = site.submit()
-    killed = site.worker()
-    site.reach(sign)
-    left = sites.children(killed)
-    killed.kill()
-    assert left
-    assert site.job(job).state == "running"
+    with site.worker_at(sign) as killed:
+        left = sites.children(killed)
+        killed.kill()
+        killed.wait()  # only then its job learns of it
+        assert left
+        assert site.job(job).state == "running"
     assert site.work() == {"successful": 1}
     assert psutil.wait_procs(left, timeout=60)[1] == []
     assert site.releases() == [job.release]
@@ -93,10 +101,9 @@ def test_a_job_whose_worker_was_killed_is_taken_up_and_published_once(site, sign
 
 def test_a_job_whose_process_was_killed_is_tried_again(site):
     job = site.submit()
-    worker = site.worker("--once")
-    site.reach(MOMENTS["the table is read"])
-    (process,) = sites.children(worker)
-    process.kill()
+    with site.worker_at(MOMENTS["the table is read"], "--once") as worker:
+        (process,) = sites.children(worker)
+        process.kill()
     assert json.loads(worker.communicate(timeout=240)[0])["successful"] == 1
     assert "ended with status -9" in site.log
     assert site.releases() == [job.release]
@@ -108,22 +115,22 @@ def freeze(site, processes):
     while True:
         for process in processes:
             process.suspend()
-        try:
-            with site.catalog.write() as session:
-                session.execute(text("select 1"))
-        except CatalogError:
-            for process in processes:
-                process.resume()
-        else:
-            return
+        with closing(sqlite3.connect(site.directory / "catalog.sqlite", timeout=0.1)) as probe:
+            try:
+                probe.execute("begin immediate")
+            except sqlite3.OperationalError:
+                for process in processes:
+                    process.resume()
+                time.sleep(0.02)  # it has to get on
+            else:
+                return
 
 
 def test_a_frozen_worker_that_wakes_disturbs_nothing(site):
     job = site.submit()
-    zombie = site.worker()
-    site.reach(MOMENTS["a part is drawn"])
-    asleep = [psutil.Process(zombie.pid), *sites.children(zombie)]
-    freeze(site, asleep)
+    with site.worker_at(MOMENTS["a part is drawn"]) as zombie:
+        asleep = [psutil.Process(zombie.pid), *sites.children(zombie)]
+        freeze(site, asleep)
     assert site.work() == {"successful": 1}
     done, manifest = site.job(job), (site.store / job.release / "manifest.json").read_bytes()
     for process in asleep:
@@ -182,9 +189,8 @@ def test_a_release_that_is_in_the_store_is_a_success_without_running_again(site,
 
 def test_a_running_job_is_dismissed_and_leaves_nothing(site):
     job = site.submit()
-    worker = site.worker("--once")
-    site.reach(MOMENTS["the table is read"])
-    dismiss(site.catalog, job.id)
+    with site.worker_at(MOMENTS["the table is read"], "--once") as worker:
+        dismiss(site.catalog, job.id)
     assert json.loads(worker.communicate(timeout=240)[0])["dismissed"] == 1
     done = site.job(job)
     assert (done.state, done.result) == ("dismissed", None)
@@ -194,10 +200,9 @@ def test_a_running_job_is_dismissed_and_leaves_nothing(site):
 
 def test_a_process_that_does_not_end_when_told_is_killed(site):
     job = site.submit()
-    worker = site.worker("--once", GRACE_SECONDS="0.5")
-    site.reach(MOMENTS["the table is read"])
-    (process,) = sites.children(worker)
-    freeze(site, [process])
+    with site.worker_at(MOMENTS["the table is read"], "--once", GRACE_SECONDS="0.5") as worker:
+        (process,) = sites.children(worker)
+        freeze(site, [process])
     dismiss(site.catalog, job.id)
     assert json.loads(worker.communicate(timeout=240)[0])["dismissed"] == 1
     assert not process.is_running()
@@ -220,11 +225,11 @@ def test_a_dismissed_job_of_a_dead_worker_is_not_run_again(site):
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
-def test_a_worker_that_is_stopped_gives_its_job_back(site, number):
+def test_a_worker_that_is_stopped_gives_its_job_back(make_site, number):
+    site = make_site(real=number == signal.SIGTERM)
     job = site.submit()
-    worker = site.worker()
-    site.reach(MOMENTS["the table is read"])
-    worker.send_signal(number)
+    with site.worker_at(MOMENTS["the table is read"]) as worker:
+        worker.send_signal(number)
     assert json.loads(worker.communicate(timeout=60)[0])["given_back"] == 1
     assert worker.returncode == 0
     back = site.job(job)
@@ -306,14 +311,13 @@ def test_a_database_that_goes_and_comes_back_costs_nothing(make_site, postgresql
     with postgres.database(postgresql) as url:
         site = make_site(url)
         job = site.submit()
-        site.worker()
-        site.reach(MOMENTS["the table is read"])
         name = url.rpartition("/")[2].partition("?")[0]
         engine = create_engine(postgresql, isolation_level="AUTOCOMMIT")
         with engine.connect() as admin:
-            admin.execute(text(f"alter database {name} allow_connections false"))
-            cut = text("select pg_terminate_backend(pid) from pg_stat_activity where datname = :name")
-            admin.execute(cut, {"name": name})
+            with site.worker_at(MOMENTS["the table is read"]):
+                admin.execute(text(f"alter database {name} allow_connections false"))
+                cut = text("select pg_terminate_backend(pid) from pg_stat_activity where datname = :name")
+                admin.execute(cut, {"name": name})
             wait_for(lambda: "does not answer" in site.log)
             admin.execute(text(f"alter database {name} allow_connections true"))
         engine.dispose()
@@ -323,10 +327,10 @@ def test_a_database_that_goes_and_comes_back_costs_nothing(make_site, postgresql
         site.stop()
 
 
-def test_the_order_of_a_job_shows_in_no_list_of_processes(site):
+def test_the_order_of_a_job_shows_in_no_list_of_processes(real_site):
+    site = real_site
     site.submit()
-    worker = site.worker()
-    site.reach(MOMENTS["the table is read"])
-    (process,) = sites.children(worker)
-    assert not [word for word in process.cmdline() if str(site.directory) in word]
-    assert os.getpgid(process.pid) == process.pid
+    with site.worker_at(MOMENTS["the table is read"]) as worker:
+        (process,) = sites.children(worker)
+        assert not [word for word in process.cmdline() if str(site.directory) in word]
+        assert os.getpgid(process.pid) == process.pid

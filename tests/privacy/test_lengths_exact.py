@@ -63,6 +63,19 @@ def as_planned(settings, measured, fitted):
     return replace(settings, epsilon=epsilon, edges_km=tuple(fitted.edges_km), scales_km=tuple(fitted.scales_km))
 
 
+_GIVEN = {}  # by world and settings: what is broken in the noise of sums changes how likely these are, not what follows
+
+
+def given(world):
+    """Return the plan, δ as stated and the laws of the table over zones and over cells, given the sums."""
+    plan, found = laws(world)
+    told = tuple(plan.cells.tolist()), tuple(world.cells(plan).tolist()), tuple(plan.delta.tolist())
+    loss = mechanism_of(world.settings).loss(plan, world.settings)
+    if loss.pdp_delta_table is None:
+        return told, 0.0, found, {table: {} for table in found}
+    return told, loss.pdp_delta_table, found, _over_cells(found, world.cells(plan))
+
+
 class Joint:
     """The joint law of all sums and the table, for every table of a world."""
 
@@ -89,26 +102,18 @@ class Joint:
         self.high = max(self.high, 2 * PARTS * int(workers.max()))
         self.fit = lambda noisy: fit_decay(region, model, classes, workers, np.array(noisy), measured.lengths_epsilon)
         self.stated, self.fine, self.coarse, self.plans = {}, {}, {}, set()
-        found = {}
         for noisy in product(range(self.low, self.high + 1), repeat=workers.size):
             planned = as_planned(settings, measured, self.fit(noisy))
-            if planned not in found:
-                found[planned] = self.given(replace(world, settings=planned))
-            self.stated[noisy], fine, coarse = found[planned]
+            key = id(world), planned  # all of `WORLDS` stay
+            if key not in _GIVEN:
+                _GIVEN[key] = given(replace(world, settings=planned))
+            plan, self.stated[noisy], fine, coarse = _GIVEN[key]
+            self.plans.add(plan)
             for table in self.tables:
                 weight = self.weight(noisy, self.sums[table])
                 for whole, part in ((self.fine, fine), (self.coarse, coarse)):
                     law = whole.setdefault(table, {})
                     law.update({(noisy, x): weight * p for x, p in part[table].items()})
-
-    def given(self, world):
-        """Return δ as stated and the laws of the table over zones and over cells, given the sums."""
-        plan, found = laws(world)
-        self.plans.add((tuple(plan.cells.tolist()), tuple(world.cells(plan).tolist()), tuple(plan.delta.tolist())))
-        loss = mechanism_of(world.settings).loss(plan, world.settings)
-        if loss.pdp_delta_table is None:
-            return 0.0, found, {table: {} for table in found}
-        return loss.pdp_delta_table, found, _over_cells(found, world.cells(plan))
 
     def weight(self, noisy, true):
         """Return how likely sums become those, where the lowest and the highest stand for all beyond."""

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from synthmap.confidential.table import merge_duplicates
+from synthmap.confidential.duplicates import merge_duplicates
 from synthmap.errors import ConfidentialDataError
 from synthmap.geography.canonical import canonical
 

@@ -19,6 +19,7 @@ import pandas as pd
 import pytest
 import shapely
 from starlette.testclient import TestClient
+from waiting import wait_for
 
 from synthmap.catalog.database import open_catalog
 from synthmap.catalog.keys import Role, add_key
@@ -145,8 +146,11 @@ def make_client(store, tmp_path) -> Iterator[Callable[..., TestClient]]:
 
 @pytest.fixture
 def client(make_client) -> TestClient:
-    """A client of a service with usual settings."""
-    return make_client()
+    """A client of a service with usual settings, once it is ready."""
+    made = make_client()
+    readiness = made.app.state.service.readiness
+    wait_for(lambda: readiness.fault() is None)
+    return made
 
 
 @pytest.fixture(scope="session")

@@ -26,10 +26,6 @@ def answered(client, made_up):
             yield path, client.get(path, headers=bearer(client))
 
 
-def wait_until_ready(client):
-    wait_for(lambda: client.get("/readyz").status_code == 200)
-
-
 def test_every_answer_has_an_id_of_its_own(client):
     ids = {client.get(path).headers["x-request-id"] for path in ("/healthz", "/processes", "/nothing", "/jobs")}
     assert len(ids) == 4
@@ -45,7 +41,6 @@ def test_the_id_of_a_proxy_is_kept_and_nothing_that_is_none(client):
 
 
 def test_head_is_get_without_a_body(client, made_up):
-    wait_until_ready(client)
     checked = 0
     for path, got in answered(client, made_up):
         if path == "/metrics" or path.endswith("/downloads"):  # counts go on; other processes make files meanwhile
@@ -189,7 +184,6 @@ def test_two_applications_in_one_process_count_apart(make_client):
 
 
 def test_a_request_is_one_line_of_the_log_without_what_it_asked(client, made_up):
-    wait_until_ready(client)
     headers = bearer(client)
     secret = headers["Authorization"].split()[1]
     with capture_logs() as lines:
@@ -206,8 +200,6 @@ def test_a_request_is_one_line_of_the_log_without_what_it_asked(client, made_up)
 
 
 def test_a_fault_is_a_fixed_text_outside_and_types_and_places_in_the_log(client):
-    wait_until_ready(client)
-
     @client.app.get("/broken")
     def broken(x: str) -> str:
         try:
@@ -236,8 +228,6 @@ def test_a_fault_is_a_fixed_text_outside_and_types_and_places_in_the_log(client)
 
 
 def test_a_fault_in_the_middle_of_an_answer_is_logged_and_breaks_it_off(client):
-    wait_until_ready(client)
-
     def parts():
         yield b"begun"
         raise ValueError("hunter2")
@@ -263,7 +253,7 @@ def test_ready_means_that_every_release_was_opened_and_damaged_ones_are_named_in
     (own / "no-json" / "manifest.json").write_text("{")
     with capture_logs() as lines:
         client = make_client(store=own)
-        wait_until_ready(client)
+        wait_for(lambda: client.get("/readyz").status_code == 200)
     assert {line["release"] for line in lines if line["event"] == "release damaged"} == {odd, "no-json"}
     assert next(line for line in lines if line["event"] == "releases opened")["damaged"] == 2
     assert client.get(f"/releases/{made_up}").status_code == 200
@@ -282,7 +272,6 @@ def test_not_ready_while_releases_are_still_being_checked(make_client, monkeypat
 
 
 def test_the_catalog_is_not_asked_by_every_probe(client, monkeypatch):
-    wait_until_ready(client)
     asked = []
     monkeypatch.setattr(client.app.state.service.catalog, "answers", lambda: asked.append(1) or True)
     for _ in range(20):

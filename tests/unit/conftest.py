@@ -1,4 +1,5 @@
 import json
+import signal
 import sys
 
 import numpy as np
@@ -49,10 +50,15 @@ def synthmap(monkeypatch, capfd, tmp_path):
     def run(*words):
         monkeypatch.setattr(sys, "argv", ["synthmap", *map(str, words)])
         code = 0
+        handlers = {number: signal.getsignal(number) for number in signal.valid_signals()}
         try:
             cli.main()
         except SystemExit as end:
             code = end.code or 0
+        finally:  # a program that leaves ignores signals; this one stays
+            for number, handler in handlers.items():
+                if handler is not None and signal.getsignal(number) is not handler:
+                    signal.signal(number, handler)
         return code, *capfd.readouterr()
 
     return run

@@ -9,6 +9,8 @@ import tomllib
 import pytest
 
 from synthmap import __version__
+from synthmap.release import wording
+from synthmap.release.manifest import PriorSource
 from synthmap.release.verify import verify
 from synthmap.spec import Spec
 
@@ -207,6 +209,36 @@ def test_a_release_is_verified_from_any_directory(synthmap, small_release, monke
     assert synthmap("verify", ".")[0] == 0
     monkeypatch.chdir(directory.parent)
     assert synthmap("verify", f"{directory.name}/")[0] == 0
+
+
+def test_a_seeded_release_does_not_look_private(synthmap, spec):
+    spec.write_text(spec.read_text() + "seed = 1\n")
+    seeded = "drawn with a fixed seed, for tests and demonstrations; anyone who knows the seed can undo it"
+    code, out, _ = synthmap("release", spec, "--scheduler=threads")
+    assert code == 0
+    _, line, path = out.splitlines()
+    assert line == f"NOT PRIVATE: {seeded}"
+    code, out, _ = synthmap("verify", path)
+    assert (code, out.splitlines()[1:]) == (0, [f"NOT PRIVATE: {seeded}"])
+    found = json.loads(synthmap("verify", path, "--json")[1])
+    assert (found["private"], found["warning"]) == (False, seeded)
+    found = json.loads(synthmap("release", spec, "--scheduler=threads", "--json")[1])
+    assert (found["private"], found["warning"]) == (False, seeded)
+
+
+def test_a_private_release_on_a_prior_that_is_not_is_told_as_such(synthmap, small_release):
+    source = {"kind": "release", "name": "x", "sha256": "0", "vintage": "1", "private": False, "mixing": 0.9,
+              "workers": 9, "statement": "seeded"}  # fmt: skip
+
+    def change(manifest):
+        of = PriorSource(**source)
+        manifest["prior"] |= {"source": source, "formula": wording.formula(False, of)}
+        manifest["privacy"]["assumptions"] = wording.assumptions(1, of, None)
+        manifest["warning"] = wording.warning(True, of)
+
+    told = ["warning: its prior is the release x, which is not private itself"]
+    assert synthmap("verify", small_release(change=change))[1].splitlines()[1:] == told
+    assert len(synthmap("verify", small_release(name="usual"))[1].splitlines()) == 1
 
 
 def test_plan_prints_the_promise_by_class(synthmap, spec):

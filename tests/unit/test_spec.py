@@ -302,6 +302,24 @@ def test_absolute_paths_stay(read, tmp_path):
     assert spec.store == tmp_path / "b"
 
 
+@pytest.mark.parametrize("control", ["\\u0000", "\\n", "\\u001b", "\\u007f"])
+@pytest.mark.parametrize("key", ["store", "zones", "tables", "weights", "scratch", "release"])
+def test_paths_have_no_control_characters(read, key, control):
+    """One with NUL was a traceback, after the tables had been read."""
+    lines = {
+        "store": {"name": f'name = "x"\nstore = "r{control}"'},
+        "zones": {"path": f'path = "zones{control}.csv"'},
+    }.get(key, {})
+    more = {
+        "tables": f'[[tables]]\npath = "od{control}.csv"\nvintage = "v"',
+        "weights": WEIGHTS.replace("weights.csv", f"w{control}"),
+        "scratch": f'[run]\nscratch = "s{control}"',
+        "release": f'[prior]\nrelease = "out/r{control}"',
+    }.get(key, "")
+    with pytest.raises(ConfigurationError, match=r"path \('.*\\.*'\) must have no control characters"):
+        read(more, **lines)
+
+
 def test_so_do_those_of_the_prior(read, tmp_path):
     assert read('[prior]\nrelease = "out/r-1"').prior.release == tmp_path / "out" / "r-1"
     table = '[prior.table]\npath = "t.csv"\norigin = "o"\ndestination = "d"\nvintage = "v"'

@@ -11,12 +11,11 @@ from synthmap.analysis import expected_flows as module
 from synthmap.analysis.comparison import measure
 from synthmap.analysis.expected_flows import expected_flows
 from synthmap.analysis.measures import common_part, count_pairs
-from synthmap.analysis.prior_world import Setting, in_cells, prior_world
+from synthmap.analysis.prior_world import Setting, domain_planned, in_cells, prior_world
 from synthmap.analysis.table import pair
 from synthmap.geography.canonical import canonical
 from synthmap.geography.prior import NO_TABLE, PriorModel, prior_from
 from synthmap.geography.region import make_region
-from synthmap.kernels.histogram import nest
 
 PLACES = np.array([3, 17, 18, 19, 50, 90, 91, 140, 200, 201, 260, 333, 380, 399], np.int32)
 WORKERS = [40, 1, 3, 90, 300, 8, 20, 2, 700, 30, 12, 150, 5, 60]
@@ -46,7 +45,7 @@ def made(setting):
         sizes = []
         for d in range(places.size):
             prior = prior_from(at.tree, at.model, at.points[d], at.destination[d])
-            bounds = nest(at.tree, at.points[d], prior, plan.finest[d], (plan.cells_asked[d], 1)).bounds
+            bounds = domain_planned(at.tree, at.points[d], prior, plan.finest[d], (plan.cells_asked[d], 1), True).bounds
             sizes.append(bounds.size - 1)
         return at, replace(plan, cells=np.array(sizes))
 

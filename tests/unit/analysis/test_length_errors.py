@@ -32,7 +32,7 @@ def compared(town):
         plan = published_plan(PLACES, [150, 60] if keep == 1 else [40, 9], cells_asked=cells, cells=cells,
                               alpha_numerator=pseudo, keep_units=round(2**16 * keep))  # fmt: skip
         alpha, keeps = np.full(2, float(pseudo)), np.full(2, keep)
-        columns = np.stack([plan.cells_asked, plan.groups_asked, plan.cells, plan.finest, plan.headcount], axis=1)
+        columns = np.stack([plan.cells_asked, plan.cells, plan.finest, plan.headcount], axis=1)
         tables = cell_tables(plan.headcount, plan.cells, alpha, keeps)
         classes = classes_of(town.tree)
         of = Resampled(at.tree, at.model, at.points, PLACES, columns, alpha, keeps, tables)

@@ -1,5 +1,7 @@
 """What is drawn in the three figures: each mark against the figure it stands for."""
 
+import os
+
 import numpy as np
 import pytest
 from matplotlib.colors import to_hex
@@ -130,3 +132,18 @@ def test_each_file_holds_its_figure_with_title_and_footer(tmp_path, monkeypatch)
     }
     for figure in saved.values():
         assert [text.get_text() for text in figure.texts] == ["a release   Confidential."]
+
+
+def test_figures_are_for_their_owner_alone(tmp_path):
+    """They are as confidential as the tables; also where an earlier one could be read by all."""
+    place = tmp_path / "new"
+    before = os.umask(0)
+    try:
+        write_plots(made_up(), place, title="a release")
+        (place / "short_commutes.png").chmod(0o644)
+        drawn = write_plots(made_up(), place, title="a release")
+    finally:
+        os.umask(before)
+    assert place.stat().st_mode & 0o777 == 0o700
+    assert {path.name: path.stat().st_mode & 0o777 for path in drawn} == {path.name: 0o600 for path in place.iterdir()}
+    assert len(drawn) == 3

@@ -8,10 +8,9 @@ from publishedplan import published_plan
 
 from synthmap.analysis.lengths import mean_lengths
 from synthmap.analysis.prior_distances import prior_cdf_width_km, prior_commutes
-from synthmap.analysis.prior_world import Setting, prior_variances_km2, prior_world
+from synthmap.analysis.prior_world import Setting, domain_planned, prior_variances_km2, prior_world
 from synthmap.analysis.table import pair, pair_km
 from synthmap.geography.prior import NO_TABLE, PriorModel, prior_from
-from synthmap.kernels.histogram import nest
 
 PLACES = [3, 50, 200]
 
@@ -34,7 +33,8 @@ def plan(cells, **changes):
 def cells_made(at, d, made):
     """Return how many cells coarsening makes of those asked for."""
     prior = prior_from(at.tree, at.model, at.points[d], at.destination[d])
-    return nest(at.tree, at.points[d], prior, made.finest[d], (made.cells_asked[d], 1)).bounds.size - 1
+    asked = made.cells_asked[d], 1
+    return domain_planned(at.tree, at.points[d], prior, made.finest[d], asked, made.resampled).bounds.size - 1
 
 
 def test_width_is_that_of_many_lengths_drawn_from_the_prior(setting, town):

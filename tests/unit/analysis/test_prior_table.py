@@ -18,6 +18,7 @@ from synthmap.errors import (
     UnknownZoneError,
     VintageError,
 )
+from synthmap.release import wording
 from synthmap.spec import Spec
 
 FLOWS = pd.DataFrame({"o": ["a", "b", "d", "b"], "d": ["c", "c", "a", "c"], "n": [3, 1, 2, 4]})
@@ -145,15 +146,52 @@ def test_a_confidential_table_is_refused_as_prior(table_spec, tmp_path, how):
 @pytest.mark.parametrize(
     "bad", [b"", b"no gzip", PACKED[:-4], PACKED[:10] + b"\xff" * 99], ids=["empty", "plain", "cut", "corrupt"]
 )
-def test_a_confidential_gzip_that_cannot_be_unpacked_is_told_as_one(table_spec, tmp_path, bad):
-    (tmp_path / "secret.csv.gz").write_bytes(bad)
-    spec = table_spec(FLOWS)
-    tables = [spec.tables[0].model_copy(update={"path": tmp_path / "secret.csv.gz"})]
-    if bad:
-        with pytest.raises(ConfigurationError, match=r"secret\.csv\.gz must be a readable file"):
-            refuse_confidential(spec.model_copy(update={"tables": tables}))
-    else:  # reading says what is wrong with it
-        refuse_confidential(spec.model_copy(update={"tables": tables}))
+def test_a_confidential_gzip_that_cannot_be_unpacked_is_left_to_who_reads_it(table_spec, tmp_path, bad):
+    """Two that break off in the same place are not taken for the same file."""
+    tables = []
+    for name in ("secret.csv.gz", "other.csv.gz"):
+        (tmp_path / name).write_bytes(bad + (b"" if not bad else name.encode()))
+        tables.append(table_spec(FLOWS).tables[0].model_copy(update={"path": tmp_path / name}))
+    refuse_confidential(table_spec(FLOWS).model_copy(update={"tables": tables[: 2 if bad else 1]}))
+
+
+@pytest.mark.parametrize("key", ["zones", "weights", "shapes"])
+@pytest.mark.parametrize("how", ["same", "copy", "gzipped", "gzipped under another name"])
+def test_nor_may_zones_weights_or_shapes_be_made_of_it(make, tmp_path, key, how):
+    secret, public = tmp_path / "secret.csv", tmp_path / "public.csv"
+    FLOWS.to_csv(secret, index=False)
+    if how == "same":
+        public = secret
+    else:
+        public.write_bytes(secret.read_bytes() if how == "copy" else gzip.compress(secret.read_bytes()))
+    if how == "gzipped":
+        public = public.rename(tmp_path / "public.csv.gz")
+    more = {"weights": {"column": "n"}, "shapes": {}}
+    zones = {"path": tmp_path / "zones.csv", "vintage": "made-up"}
+    named = {"path": public, "id": "d", "vintage": "made-up"}
+    zones |= {"path": public} if key == "zones" else {key: named | more[key]}
+    with pytest.raises(ConfigurationError, match=rf"{key} \(.*another file than the confidential table secret\.csv"):
+        refuse_confidential(make({}, zones=zones))
+
+
+def test_a_table_may_not_be_there_twice(make, tmp_path):
+    FLOWS.to_csv(tmp_path / "secret.csv", index=False)
+    (tmp_path / "other.csv.gz").write_bytes(gzip.compress((tmp_path / "secret.csv").read_bytes()))
+    FLOWS.assign(n=5).to_csv(tmp_path / "third.csv", index=False)
+
+    def spec(*names):
+        return make({}, tables=[{"path": tmp_path / name, "vintage": "made-up"} for name in names])
+
+    refuse_confidential(spec("secret.csv", "third.csv"))
+    for same in ("secret.csv", "other.csv.gz"):
+        with pytest.raises(ConfigurationError, match=r"tables \(.*is the same file.*counted twice"):
+            refuse_confidential(spec("secret.csv", "third.csv", same))
+
+
+def test_tables_that_only_begin_alike_are_others(make, tmp_path):
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.csv").write_text("d,o,n\n" * 100_000 + name)
+    refuse_confidential(make({}, tables=[{"path": tmp_path / f"{n}.csv", "vintage": "made-up"} for n in "ab"]))
 
 
 def test_other_tables_are_not(table_spec, tmp_path):
@@ -202,9 +240,10 @@ def test_an_earlier_release_is_verified_and_named_by_the_hash_of_its_manifest(th
 
 
 def test_a_release_that_is_not_private_says_so(three, earlier, make):
-    source = read_prior_table(make({"release": earlier(private=False, warning="seeded")}), three)[1]
+    warning = wording.warning(private=False, source=None)
+    source = read_prior_table(make({"release": earlier(private=False, warning=warning)}), three)[1]
     assert not source.private
-    assert "NOT PRIVATE itself: seeded" in source.statement
+    assert "NOT PRIVATE itself: drawn with a fixed seed" in source.statement
 
 
 def test_a_release_that_is_damaged_missing_or_of_other_zones_is_refused(three, line, earlier, make, tmp_path):

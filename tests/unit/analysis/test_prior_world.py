@@ -1,5 +1,7 @@
 """The made-up world in which the prior is the truth."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from publishedplan import published_plan
@@ -67,6 +69,16 @@ def test_cells_are_fewer_than_zones_and_keep_the_workers(setting, plan):
     assert cells.reference.sum() == cells.other.sum() == 1094
     assert cells.origin.size < paired.origin.size
     assert in_cells(paired, setting, plan(5000)) is None
+
+
+@pytest.mark.parametrize(("share", "cells"), [(0.1, 8), (0.3, 20), (0.6, 20)])
+def test_noise_pulls_everywhere_else_neither_down_nor_up(town, setting, plan, share, cells):
+    """However heavy it is: α = 10 for each cell. One cell for everywhere else would get 1/20 instead of 0.6."""
+    at = replace(setting, model=setting.model._replace(elsewhere_share=share))
+    drawn = [prior_world(at, plan(cells, alpha=20), seed)[1] for seed in range(100)]
+    away = np.array([[table.count[(table.origin == 400) & (table.destination == d)].sum() for d in (50, 200)]
+                     for table in drawn]).mean(axis=0) / [90, 1000]  # fmt: skip
+    assert away == pytest.approx([share] * 2, abs=0.5 / cells + 0.03)
 
 
 def test_variances_are_those_of_the_prior(setting):

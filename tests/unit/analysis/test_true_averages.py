@@ -13,11 +13,10 @@ from synthmap.analysis.classes import by_true_length
 from synthmap.analysis.expectation import expectation
 from synthmap.analysis.lengths import mean_lengths
 from synthmap.analysis.prior_distances import prior_commutes
-from synthmap.analysis.prior_world import Setting
+from synthmap.analysis.prior_world import Setting, domain_planned
 from synthmap.analysis.table import ODTable, pair, pair_km
 from synthmap.analysis.true_averages import TrueAverages, errors_by_true_average, true_averages
 from synthmap.geography.prior import NO_TABLE, mass_below, prior_from, worth
-from synthmap.kernels.histogram import nest
 from synthmap.kernels.stream import seeded_stream
 from synthmap.mechanism import dirichlet, dirichlet_plan, histogram, histogram_plan
 from synthmap.mechanism.plan import model_of
@@ -49,7 +48,8 @@ class World:
         """Return the prior share of each zone, the cells' bounds, and the strengths between and inside cells."""
         tree, at, plan = self.town.tree, self.at, self.plan
         prior = prior_from(tree, at.model, at.points[d], PLACES[d])
-        bounds = nest(tree, at.points[d], prior, plan.finest[d], (plan.cells_asked[d], plan.groups_asked[d])).bounds
+        asked = plan.cells_asked[d], plan.groups_asked[d]
+        bounds = domain_planned(tree, at.points[d], prior, plan.finest[d], asked, plan.resampled).bounds
         mass = np.array([mass_below(prior, tree.cumulative, rank) for rank in range(bounds[-1] + 1)])
         strength, cells = worth(at.model, PLACES[d], WORKERS[d]), bounds.size - 1
         return np.diff(mass) / mass[-1], bounds, strength, (cells + strength) ** 2 / (cells * (1.0 + strength)) - 1.0

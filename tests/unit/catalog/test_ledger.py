@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from datetime import datetime
 from fractions import Fraction
 
 import pytest
@@ -313,3 +314,32 @@ def test_what_may_be_drawn_for_once_is_drawn_for_by_one_of_those_who_race(ready,
         pay(ready, name)
     won = race(database, helpers, *[["once", *names] for _ in "abc"])
     assert sorted(name for one in won for name in one) == sorted(names)
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """A clock that goes on a minute with each look."""
+
+    class Clock(datetime):
+        minute = 0
+
+        @classmethod
+        def now(cls, tz=None):
+            cls.minute += 1
+            return datetime(2026, 1, 1, 0, cls.minute, tzinfo=tz)
+
+    monkeypatch.setattr("synthmap.catalog.account.datetime", Clock)
+
+
+@pytest.mark.parametrize("end", [begin_drawing, refund])
+def test_no_entry_tells_how_long_tables_took_to_read(funded, clock, end):
+    for name, times in (
+        ("r-20200102T030405Z-0123456789abcdef", {"2020-01-02T03:04:05+00:00"}),
+        ("r-20200199T030405Z-0123456789abcdef", {"2026-01-01T00:01:00+00:00"}),
+        ("r1", {"2026-01-01T00:02:00+00:00"}),
+    ):
+        pay(funded, name)
+        end(funded, DATA, name)
+        assert {one.body.time for one in read_account(funded, DATA).entries if one.body.name == name} == times
+    told = summary(read_account(funded, DATA), "").entries
+    assert [one.time for one in told[1:3]] == ["2020-01-02T03:04:05+00:00"] * 2

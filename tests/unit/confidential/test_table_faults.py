@@ -290,7 +290,7 @@ def test_cut_gzip_is_always_refused(zones: Zones, write: Write) -> None:
 
 def test_origins_that_only_lack_zeros_are_not_elsewhere(zones: Zones, write: Write) -> None:
     path = write("d,o,n\n01,1,987654\n02,far,3\n")
-    refusal(long(path), zones, "leading zeros", "'1'", kind=UnknownZoneError, outside="elsewhere")
+    refusal(long(path), zones, "leading zeros", "column as text", kind=UnknownZoneError, outside="elsewhere")
     assert rows(long(write("d,o,n\n02,far,3\n", "far.csv")), zones, outside="elsewhere") == [("02", "elsewhere", 3)]
 
 

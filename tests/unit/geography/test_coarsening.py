@@ -8,14 +8,19 @@ from hypothesis import strategies as st
 
 from synthmap.geography.coarsening import (
     cell_bounds,
-    has_own_cell,
+    cells_for,
+    heaviest_first,
+    own_beside,
+    own_cells,
     split_by_mass,
     survey_by_mass,
 )
 from synthmap.geography.distance import great_circle_km
 from synthmap.geography.distance_cells import distance_units, split_by_distance, survey_by_distance
 from synthmap.geography.prior import NO_TABLE, PriorModel, PriorTable, elsewhere_share_of, mass_below, prior_from
-from synthmap.kernels.destination import coarsen
+from synthmap.kernels.destination import cell_masses as masses_below
+from synthmap.kernels.destination import cells_of, coarsen, spread
+from synthmap.kernels.stream import seeded_stream
 
 
 @pytest.fixture(scope="module")
@@ -29,19 +34,21 @@ def model(share):
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.integers(1, 500), st.sampled_from([-1, 0, 1, 2]), st.floats(0, 0.9), st.integers(0, 399))
-def test_every_domain_is_a_partition_of_all_origins(town, cells, finest, share, place):
+@given(st.integers(1, 500), st.sampled_from([-1, 0, 1, 2]), st.floats(0, 0.9), st.integers(0, 399), st.integers(0, 500))
+def test_every_domain_is_a_partition_of_all_origins(town, cells, finest, share, place, most):
     point = town.points(np.array([place]))[0]
     prior = prior_from(town.tree, model(share), point, place)
-    bounds = coarsen(town.tree, point, prior, finest, cells)
+    bounds = coarsen(town.tree, point, prior, finest, cells, most)
+    zones, share = len(town.zones), elsewhere_share_of(prior)
     assert bounds[0] == 0
-    assert bounds[-1] == len(town.zones) + 1
-    assert (np.diff(bounds) > 0).all()
+    assert bounds[-1] == zones + 1
+    assert (np.diff(bounds[bounds != zones]) > 0).all()
     assert bounds.size - 1 <= cells
-    assert (bounds[-2] == len(town.zones)) == has_own_cell(elsewhere_share_of(prior), cells)
+    own, may = np.count_nonzero(bounds == zones), min(most, own_cells(share, cells))
+    parts = bounds.size - 1 - own
+    assert own == own_beside(share, may, parts)
     if finest < 0:
-        own = has_own_cell(elsewhere_share_of(prior), cells)
-        assert bounds.size - 1 == min(cells - own, np.count_nonzero(town.zones.weight)) + own
+        assert parts == min(cells - may, np.count_nonzero(town.zones.weight))
 
 
 @settings(max_examples=40, deadline=None)
@@ -49,9 +56,50 @@ def test_every_domain_is_a_partition_of_all_origins(town, cells, finest, share, 
 def test_no_cell_is_one_where_the_prior_says_nobody_lives(town, cells, finest, share, place):
     point = town.points(np.array([place]))[0]
     prior = prior_from(town.tree, model(share), point, place)
-    bounds = coarsen(town.tree, point, prior, finest, cells)
-    masses = np.diff([mass_below(prior, town.tree.cumulative, int(b)) for b in bounds])
-    assert (masses > 0).all()
+    bounds = coarsen(town.tree, point, prior, finest, cells, cells)
+    assert (np.diff(masses_below(prior, town.tree.cumulative, bounds)) > 0).all()
+
+
+@pytest.mark.parametrize("share", [0.001, 0.04, 0.1, 1 / 3, 0.5, 0.9])
+@pytest.mark.parametrize("cells", [2, 3, 7, 32, 100, 500])
+def test_everywhere_else_is_as_many_cells_as_its_share_asks_for(town, cells, share):
+    """So that equal noise in all cells pulls it towards its share; all of its true workers are in one of them."""
+    point, zones = town.points(np.array([7]))[0], len(town.zones)
+    prior = prior_from(town.tree, model(share), point, 7)
+    bounds = coarsen(town.tree, point, prior, -1, cells, cells)
+    own, whole = np.count_nonzero(bounds == zones), bounds.size - 1
+    if own == 0:
+        assert share * cells < 0.5
+    elif own == 1 or own == whole - 1:
+        assert abs(own - share * whole) <= 1.0
+    else:
+        assert abs(own - share * whole) <= 0.5 / (1 - share)
+    homes = cells_of(np.array([0, zones], np.int32), np.array([[1], [2]]), bounds)
+    assert homes.tolist() == [0, whole - 1, whole - 1]
+    if own:
+        below = masses_below(prior, town.tree.cumulative, bounds)
+        assert below[-1 - own] == prior.mass[-2]
+        assert below[-1] == prior.mass[-1]
+        assert np.ptp(np.diff(below[-1 - own :])) <= 1
+
+
+@given(st.integers(1, 2000), st.floats(0, 0.9))
+def test_so_many_cells_on_the_map_take_the_fewest_cells_in_all(parts, share):
+    cells = cells_for(parts, share)
+    assert cells - own_cells(share, cells) == parts
+    assert cells == 1 or cells - 1 - own_cells(share, cells - 1) < parts
+
+
+def test_workers_drawn_from_any_cell_of_everywhere_else_come_from_there(town):
+    point, zones = town.points(np.array([7]))[0], len(town.zones)
+    prior = prior_from(town.tree, model(0.5), point, 7)
+    bounds = coarsen(town.tree, point, prior, -1, 20, 20)
+    below = masses_below(prior, town.tree.cumulative, bounds)
+    keys, reader = np.sort(np.repeat(np.arange(10, 20), 3)), np.zeros(1, np.int64)
+    for masses in (below, np.minimum(below, prior.mass[-2])):  # with prior mass, and as if it had none
+        drawn = keys.copy()
+        spread(drawn, 1, bounds, masses, prior, town.tree.cumulative, seeded_stream(3).words(0, 100), reader)
+        assert drawn.tolist() == [zones] * 30
 
 
 def cell_masses(town, prior, boundaries):
@@ -116,6 +164,17 @@ def test_cells_are_those_of_the_tree_whether_above_pieces_below_them_or_cut_by_a
         assert prior.first[-1] == prior.decay.size
         for most in (1, 2, 7, 40, 150, 390, 500):
             assert split_by_mass(town.tree, prior, most).tolist() == split_again_and_again(town, prior, most)
+
+
+@given(
+    st.lists(st.integers(1, 3) | st.integers(2**60, 2**60 + 3) | st.integers(1, 2**62), max_size=60),
+    st.integers(0, 61),
+)
+def test_the_heaviest_are_first_and_of_equal_ones_the_first(masses, shift):
+    """Masses of one float, of one step and of all sizes; 2^60 and 2^60 + 3 are one float."""
+    some = np.maximum(1, np.array(masses, np.int64) >> shift)
+    expected = sorted(range(some.size), key=lambda place: (-some[place], place))
+    assert heaviest_first(some).tolist() == expected
 
 
 def test_equally_heavy_cells_are_split_in_order():
@@ -212,11 +271,12 @@ def test_distance_coarsening_orders_by_great_circle_distance_to_weighted_points(
 
 def test_a_domain_too_small_for_the_coarsest_level_is_one_cell(town, here):
     point, prior = here
-    assert coarsen(town.tree, point, prior, 1, 3).tolist() == [0, len(town.zones) + 1]
+    assert coarsen(town.tree, point, prior, 1, 3, 3).tolist() == [0, len(town.zones) + 1]
 
 
 def test_everywhere_else_joins_the_last_cell_when_the_prior_gives_it_little():
     inner = np.array([3, 5], np.int64)
-    assert cell_bounds(inner, 3, 10, 0.0).tolist() == [0, 3, 5, 11]
-    assert cell_bounds(inner, 4, 10, 0.3).tolist() == [0, 3, 5, 10, 11]
-    assert cell_bounds(inner[:0], 1, 10, 0.3).tolist() == [0, 11]
+    assert cell_bounds(inner, 10, 0).tolist() == [0, 3, 5, 11]
+    assert cell_bounds(inner, 10, 1).tolist() == [0, 3, 5, 10, 11]
+    assert cell_bounds(inner, 10, 3).tolist() == [0, 3, 5, 10, 10, 10, 11]
+    assert cell_bounds(inner[:0], 10, 0).tolist() == [0, 11]

@@ -16,7 +16,7 @@ def seen(town):
     """Return (prior, bounds of 12 cells, masses below them) of a destination."""
     point = town.points(np.array([50]))[0]
     prior = prior_from(town.tree, PriorModel(4.0, 2.0, 0.1, 0.0, 5.0, NO_TABLE), point, 50)
-    bounds = coarsen(town.tree, point, prior, -1, 12)
+    bounds = coarsen(town.tree, point, prior, -1, 12, 12)
     return prior, bounds, cell_masses(prior, town.tree.cumulative, bounds)
 
 

@@ -5,6 +5,7 @@ import pytest
 from plansettings import plan_settings
 
 from synthmap.errors import PrivacyParameterError
+from synthmap.geography.coarsening import cells_for
 from synthmap.geography.region import make_region
 from synthmap.kernels.stream import seeded_stream
 from synthmap.mechanism import dirichlet
@@ -18,7 +19,7 @@ VARIANTS = {
     "plain": {},
     "one cell": {"cells": 1},
     "planner": {"cells": 0},
-    "every zone": {"cells": 401},
+    "every zone": {"cells": 500},
     "distance": {"finest": 1},
     "dropping": {"keep": 0.5},
     "dropping by prior": {"keep": 0.3, "keep_by_prior": True, "epsilon": 8.0},
@@ -72,7 +73,7 @@ def test_with_little_noise_the_draw_follows_the_data(town, world):
     """At a huge ε and one cell an inhabited zone, synthetic workers live where workers live."""
     places, headcount, counts = world
     town = make_region(replace(town.zones, weight=town.zones.weight + 1))
-    settings = replace(SETTINGS, epsilon=30.0, cells=401)
+    settings = replace(SETTINGS, epsilon=30.0, cells=cells_for(400, SETTINGS.elsewhere_share))
     plan = plan_destinations(town, places, headcount, settings)
     table = synthesize(plan, counts, town, settings, seeded_stream(1))
     real = {

@@ -152,7 +152,7 @@ def test_cells_are_those_that_coarsening_makes(town, finest, share, asked):
     for place, cells in zip(PLACES, plan.cells, strict=True):
         point = town.points(np.array([place]))[0]
         prior = prior_from(town.tree, model_of(settings, NO_TABLE), point, int(place))
-        assert coarsen(town.tree, point, prior, finest, asked).size - 1 == cells
+        assert coarsen(town.tree, point, prior, finest, asked, asked).size - 1 == cells
 
 
 def test_a_plan_survives_its_table(town):

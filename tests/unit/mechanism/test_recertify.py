@@ -32,3 +32,16 @@ def test_noise_that_does_not_is_refused(small_release, change):
     pq.write_table(plan, path)
     with pytest.raises(ReleaseCorruptError, match="must meet the ε and δ"):
         recertify(directory)
+
+
+@pytest.mark.parametrize("column", ["epsilon", "delta"])
+def test_one_cell_costs_nothing(small_release, column):
+    """A destination of one cell is drawn from the prior alone: a loss beside it is one of another table."""
+
+    def one_segment(manifest):
+        manifest["segments"] = []
+
+    free = {"cells": [1, 2], "epsilon": [0.0, 4.0], "delta": [0.0, 5e-7]}
+    assert recertify(small_release(name="free", plan=free, change=one_segment)) == 2
+    with pytest.raises(ReleaseCorruptError, match="must meet the ε and δ"):
+        recertify(small_release(name="paid", plan=free | {column: [1e-6, free[column][1]]}, change=one_segment))

@@ -5,6 +5,7 @@ import json
 import pyarrow.parquet as pq
 import pytest
 
+from synthmap.release import wording
 from synthmap.release.manifest import read_manifest
 from synthmap.release.statement import make_statement, read_statement, record, schema, text
 from synthmap.release.statement_files import page
@@ -19,6 +20,7 @@ def measure(lengths=LENGTHS, **privacy):
 
     def change(manifest):
         manifest["prior"] |= {"class_edges_km": [9.0], "class_scales_km": [6.0, 12.0], "lengths": lengths}
+        manifest["prior"]["formula"] = wording.formula(classes=True, source=None)
         manifest["privacy"]["steps"] |= {"resampling_epsilon": 3.92, "lengths_epsilon": lengths["epsilon"]}
         manifest["privacy"] |= privacy
 
@@ -117,7 +119,7 @@ def test_the_schema_documents_the_field_and_the_record_is_whole(small_release):
     assert "lengths" in of["properties"]
     assert "lengths" not in of["required"]
     assert of["properties"]["lengths"]["description"]
-    plan = {"epsilon": [3.92, 3.92]}
+    plan = {"epsilon": [3.92, 3.92], "scale_km": [6.0, 12.0]}
     assert verify(small_release(change=measure(), plan=plan, stated=True)).files == 6
 
 

@@ -24,7 +24,7 @@ def test_answers_carry_the_figures_of_the_release(small_release):
     assert "the sky is blue" in answers["Mixing with other releases"]
     assert "/ledger" in answers["Mixing with other releases"]
     assert "job by job" in answers["Unit of privacy"]
-    assert "the largest share at one is 20 %" in answers["Utility"]
+    assert "the largest share at one is 33.3 %" in answers["Utility"]
 
 
 def test_a_release_that_is_not_private_answers_that_first(small_release):

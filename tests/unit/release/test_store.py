@@ -1,17 +1,19 @@
 import fcntl
 import os
 import re
+import shutil
 import stat
 import subprocess
 import sys
 import threading
 import time
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from synthmap.errors import ReleaseError
 from synthmap.release import store as module
-from synthmap.release.store import new_release_id, partial_release, publish, scratch, withdraw
+from synthmap.release.store import new_release_id, partial_release, publish, scratch, time_in, withdraw
 
 KILLED = """
 import os, pathlib, sys
@@ -43,6 +45,17 @@ def test_ids_start_with_the_name_and_never_repeat():
     ids = {new_release_id("a.b") for _ in range(1000)}
     assert len(ids) == 1000
     assert all(re.fullmatch(r"a\.b-\d{8}T\d{6}Z-[0-9a-f]{16}", one) for one in ids)
+
+
+def test_the_time_in_an_id_is_all_that_files_tell(tmp_path):
+    path = finished(tmp_path, "a-b-20200102T030405Z-0123456789abcdef")
+    began = datetime(2020, 1, 2, 3, 4, 5, tzinfo=UTC)
+    assert time_in(path.name) == began
+    for one in (path / "od", path / "od" / "part"):
+        assert one.stat().st_mtime == began.timestamp()
+    assert abs(time_in(new_release_id("a")) - datetime.now(UTC)) < timedelta(minutes=1)
+    for other in ("a", "", "20200102T030405Z", "a-20209902T030405Z-0123456789abcdef", f"{path.name}.metrics-1"):
+        assert time_in(other) is None
 
 
 def test_a_published_release_is_alone_and_read_only(tmp_path):
@@ -146,6 +159,21 @@ def test_scratch_goes_away_though_a_task_still_writes_there(tmp_path):
         writer.join()
         stop.clear()
         assert left == []
+
+
+@pytest.mark.parametrize("working", [lambda place: partial_release(place, "r"), scratch])
+def test_a_working_directory_goes_however_often_its_removal_is_interrupted(tmp_path, working, monkeypatch):
+    remove, times = shutil.rmtree, iter([1, 2, 3])
+
+    def interrupted(path, **options):
+        if next(times, None):
+            raise KeyboardInterrupt
+        remove(path, **options)
+
+    with pytest.raises(KeyboardInterrupt), working(tmp_path) as directory:  # though the work itself was done
+        (directory / "secret").touch()
+        monkeypatch.setattr(shutil, "rmtree", interrupted)
+    assert names(tmp_path) == []
 
 
 def test_a_lock_that_was_swept_before_it_was_held_is_made_anew(tmp_path, monkeypatch):

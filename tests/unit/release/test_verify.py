@@ -1,11 +1,14 @@
 import json
+import os
 import shutil
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from noisyrelease import PLAN, noisy
 
 from synthmap.errors import ReleaseCorruptError, ReleaseNotFoundError
+from synthmap.release import wording
 from synthmap.release.__main__ import main
 from synthmap.release.manifest import read_manifest
 from synthmap.release.verify import sha256, verify
@@ -71,6 +74,29 @@ def test_a_broken_table_is_refused_though_its_hashes_are_right(small_release, pa
         verify(small_release(parts))
 
 
+@pytest.mark.parametrize("faulty", [0, 1, 2])
+@pytest.mark.parametrize(
+    ("change", "rule"),
+    [
+        (lambda rows: [("04", *rows[0][1:]), *rows[1:]], "every origin must be a zone"),
+        (lambda rows: [rows[0], rows[0]], SORTED),
+    ],
+)
+def test_the_part_at_fault_is_named_where_ids_of_several_are_looked_up_together(
+    small_release, monkeypatch, faulty, change, rule
+):
+    monkeypatch.setattr(os, "cpu_count", lambda: 1)
+    parts = [FIRST, [("03", "02", 1, 1, 0)], SECOND]
+    parts[faulty] = change(parts[faulty])
+    with pytest.raises(ReleaseCorruptError, match=f"od/part-0000{faulty}.parquet: {rule}"):
+        verify(small_release(parts))
+
+
+def test_so_many_parts_that_their_ids_are_looked_up_in_several_groups(small_release):
+    empty = columns().slice(0, 0)
+    assert verify(small_release([empty] * 9 + [columns()] + [empty] * 20 + [second()] + [empty] * 9)).rows == 4
+
+
 @pytest.mark.parametrize(
     "first",
     [
@@ -108,7 +134,7 @@ def with_interval(part, low, high):
 )
 def test_counts_lie_in_their_intervals(small_release, low, high, good):
     parts = [with_interval(columns(), low, high), with_interval(second(), [5], [5])]
-    directory = small_release(parts, change=lambda m: m["plan"].update(interval=0.9))
+    directory = small_release(parts, plan=PLAN, change=noisy)
     if good:
         assert verify(directory).rows == 4
     else:
@@ -256,6 +282,11 @@ def test_every_release_of_a_store_is_checked(small_release, capsys):
     shutil.copytree(directory, store / ".partial-left")
     assert main(store) == 0
     assert capsys.readouterr().out == f"{directory.name}: whole, 9 workers\n"
+    seeded = wording.warning(private=False, source=None)
+    small_release(name="seeded", change=lambda m: m.update(private=False, warning=seeded))
+    assert main(store) == 0
+    assert f"seeded: whole, 9 workers; NOT PRIVATE: {seeded}\n" in capsys.readouterr().out
+    shutil.rmtree(store / "seeded")
     shutil.copytree(directory, store / "renamed")
     assert main(store) == 1
     assert len(capsys.readouterr().out.splitlines()) == 2
