@@ -21,6 +21,7 @@ $(VENV)/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[service]'  # builds the map's page, too
 	@warm=$$(mktemp -d) && $(BIN)/synthmap demo --directory "$$warm" --workers 2000 >"$$warm/log" 2>&1 \
+		&& $(BIN)/synthmap evaluate "$$warm"/releases/* --against "$$warm/region/spec.toml" >>"$$warm/log" 2>&1 \
 		&& printf '\n[plan]\nmechanism = "histogram"\n' >>"$$warm/region/spec.toml" \
 		&& $(BIN)/synthmap release "$$warm/region/spec.toml" >>"$$warm/log" 2>&1 \
 		|| { cat "$$warm/log"; exit 1; }; rm -rf "$$warm"

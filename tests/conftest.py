@@ -39,9 +39,9 @@ def repository() -> Path:
 def command() -> Callable[..., Result]:
     """Run `synthmap …` in a process of its own."""
 
-    def run(*words: object, timeout: float = 300) -> Result:
+    def run(*words: object) -> Result:
         line = [sys.executable, "-c", "from synthmap.cli import main; main()", *map(str, words)]
-        return subprocess.run(line, capture_output=True, text=True, encoding="utf-8", timeout=timeout, check=False)
+        return subprocess.run(line, capture_output=True, text=True, encoding="utf-8", check=False)
 
     return run
 

@@ -28,4 +28,4 @@ def test_notebook_runs_and_is_stored_without_outputs(path, tmp_path, monkeypatch
     monkeypatch.setenv("SYNTHMAP_TEST_DATA", os.environ.get("SYNTHMAP_TEST_DATA", str(ROOT.parent / "shared" / "data")))
     notebook = nbformat.read(path, as_version=4)
     assert not any(cell.get("outputs") for cell in notebook.cells)
-    NotebookClient(notebook, timeout=300, kernel_name="python3", resources={"metadata": {"path": tmp_path}}).execute()
+    NotebookClient(notebook, timeout=None, kernel_name="python3", resources={"metadata": {"path": tmp_path}}).execute()

@@ -88,7 +88,7 @@ def test_nor_does_answering_requests(small_release, tmp_path):
 def test_the_service_refuses_to_see_the_worker_s_settings(tmp_path):
     line = [sys.executable, "-m", "synthmap.service", "--store", str(tmp_path), "--port", "0"]
     seen = os.environ | {"SYNTHMAP_CONFIDENTIAL_REGISTRY": "registry.toml"}
-    done = subprocess.run(line, capture_output=True, text=True, env=seen, check=False, timeout=60)
+    done = subprocess.run(line, capture_output=True, text=True, env=seen, check=False)
     assert done.returncode == 2
     assert "SYNTHMAP_CONFIDENTIAL_" in done.stderr
 

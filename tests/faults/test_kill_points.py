@@ -31,7 +31,7 @@ def survives(forks, site, asked, **fault):
     assert site.job(asked).state == ("failed" if lost else "successful"), site.log
     assert not lost or site.job(asked).message.startswith("an earlier attempt may have shown the release")
     assert spent_on(site)[asked.release] == ["release", "drawing"]
-    wait_for(lambda: left(site) == [], patience=20)
+    wait_for(lambda: left(site) == [])
     assert "Traceback" not in site.log, site.log
     return ended.faults[0] if ended.faults else None
 

@@ -111,7 +111,7 @@ def test_a_service_refuses_meanwhile_and_goes_on_afterwards(forks, order, outage
         line = ["serve", "--store", site.store, "--database", site.database, "--port", "0"]
         if outage is moved:  # one that starts now does not make another catalog
             assert forks.run(**common, command=[str(word) for word in line]).status == 2, site.log
-    asked += [wait_for(lambda: accepted(served, "meanwhile"), patience=20), served.submit("after")]
+    asked += [wait_for(lambda: accepted(served, "meanwhile")), served.submit("after")]
     for job in [*asked, served.submit("before")]:
         assert job[0] == 201
         assert served.ask("GET", f"/jobs/{job[1]}")[0] == 200

@@ -15,7 +15,7 @@ CHROMIUM = "chromium"
 FLAGS = ("--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--disable-gpu-compositing",
          "--disable-background-networking", "--disable-component-update", "--disable-sync",
          "--no-first-run")  # fmt: skip
-PATIENCE = 30_000  # milliseconds that anything may take, on a busy machine
+PATIENCE = 120_000  # milliseconds that anything may take, on a busy machine
 
 
 @contextmanager

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 SERVE = "import pathlib, sys; from synthmap.service.serve import serve; "
 SERVE += "serve(store=pathlib.Path(sys.argv[1]), port=int(sys.argv[2]))"
-SECONDS = 60
+SECONDS = 240  # that anything may take, on a busy machine
 _ADDRESS = re.compile(r"http://[\w.:\[\]]+")
 _HOP = {"connection", "keep-alive", "transfer-encoding", "content-length", "date", "server"}
 
@@ -88,7 +88,7 @@ def _address(process: subprocess.Popen, log: Path, ready: str) -> str:
 
 
 def _answers(address: str, ready: str) -> bool:
-    connection = http.client.HTTPConnection(urlsplit(address).netloc, timeout=5)
+    connection = http.client.HTTPConnection(urlsplit(address).netloc, timeout=SECONDS)
     try:
         connection.request("GET", ready)
         return connection.getresponse().status == 200

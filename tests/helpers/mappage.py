@@ -38,7 +38,7 @@ def usable(page: Any) -> None:
 
 def until(page: Any, seen: Callable[[], object]) -> None:
     """Wait until something is so, while the page goes on."""
-    for _ in range(600):
+    for _ in range(browser.PATIENCE // 50):
         if seen():
             return
         page.wait_for_timeout(50)

@@ -2,7 +2,6 @@
 
 import importlib.util
 import os
-import socket
 import subprocess
 import sys
 import urllib.request
@@ -10,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from urllib.error import HTTPError, URLError
 
+from ports import free_port
 from waiting import wait_for
 
 BUCKET = "bucket"
@@ -19,9 +19,7 @@ MISSING = [name for name in ("moto", "flask_cors", "boto3") if importlib.util.fi
 @contextmanager
 def server() -> Iterator[dict[str, str]]:
     """Yield the environment of those who use the server, which has one empty bucket."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     line = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
     process = subprocess.Popen(line, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     address = f"http://127.0.0.1:{port}"

@@ -78,7 +78,7 @@ def _cluster(found: Path) -> Iterator[Cluster]:
         prefix = ["runuser", "-u", "postgres", "--"]
 
     def run(*words: object) -> None:
-        subprocess.run([*prefix, *map(str, words)], check=True, capture_output=True, cwd=place, timeout=120)
+        subprocess.run([*prefix, *map(str, words)], check=True, capture_output=True, cwd=place)
 
     data = place / "data"
     options = f"-c listen_addresses='' -c unix_socket_directories={place} -c fsync=off -c max_connections=50"

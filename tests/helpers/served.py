@@ -3,22 +3,16 @@
 import http.client
 import json
 import signal
-import socket
 from dataclasses import dataclass, field
 from typing import Any
 
 import psutil
 import sites
 from forks import Forks, Running
-from waiting import wait_for
+from ports import free_port
+from waiting import PATIENCE, wait_for
 
 Answer = tuple[int, bytes]
-
-
-def _free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
 
 
 @dataclass
@@ -28,7 +22,7 @@ class Served:
     forks: Forks
     site: sites.Site
     secret: str = ""
-    port: int = field(default_factory=_free_port)
+    port: int = field(default_factory=free_port)
 
     def start(self, *fault: Any, **order: Any) -> Running:
         """Return the service that was started, once it answers or is dead."""
@@ -44,7 +38,7 @@ class Served:
 
     def ask(self, method: str, path: str, body: object = None, name: str | None = None) -> Answer | None:
         """Return status and whole body of an answer; None if nobody answered, or not to the end."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)
         headers = {"Content-Type": "application/json", "Connection": "close"}
         headers |= {"Authorization": f"Bearer {self.secret}"} if self.secret else {}
         headers |= {"Idempotency-Key": name} if name else {}

@@ -107,7 +107,7 @@ class Site:
 
     def work(self, **settings: str) -> dict[str, int]:
         """Let a worker run until no job is left; return how they ended."""
-        out, _ = self.worker("--once", **settings).communicate(timeout=240)
+        out, _ = self.worker("--once", **settings).communicate()
         return {state: number for state, number in json.loads(out).items() if number}
 
     def releases(self) -> list[str]:

@@ -2,7 +2,7 @@
 
 import time
 
-PATIENCE = 120.0
+PATIENCE = 240.0  # seconds that anything may take, on a busy machine
 
 
 def wait_for(seen, patience=PATIENCE):

@@ -85,10 +85,3 @@ def wire() -> Iterator[Wire]:
         yield found
     finally:
         found.close()
-
-
-def free_port() -> int:
-    """Return a port that nobody listens on."""
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return one.getsockname()[1]

@@ -46,7 +46,7 @@ signal.signal(signal.SIGTERM, interrupt)
 
 
 def started(*words):
-    return subprocess.run([sys.executable, *words], capture_output=True, text=True, timeout=60, check=False)
+    return subprocess.run([sys.executable, *words], capture_output=True, text=True, check=False)
 
 
 def run(install, where):

@@ -11,13 +11,13 @@ import psutil
 import pytest
 from forked import Forked
 from moments import held_at, waiting_at
+from waiting import PATIENCE
 
 from pipelines import release as module
 from pipelines.release import release
 from synthmap.errors import ReleaseError, SynthmapError
 from synthmap.release.verify import verify
 
-WAIT = 120
 RUN = "from synthmap.cli import main; main()"
 
 
@@ -48,7 +48,7 @@ def start(region_spec, write_spec, with_changes, tmp_path, forks):
 
 def wait_for(seen, process):
     """Wait until `seen` or the end of the process, looking often."""
-    end = time.monotonic() + WAIT
+    end = time.monotonic() + PATIENCE
     while not seen() and process.poll() is None:
         assert time.monotonic() < end
         time.sleep(0.0005)
@@ -76,7 +76,7 @@ MOMENTS = {
 @pytest.mark.parametrize("sign", MOMENTS.values(), ids=MOMENTS)
 def test_a_killed_run_leaves_nothing_or_a_whole_release(start, make_spec, tmp_path, left_in, sign):
     process = start(die_at=sign, prior={"lengths_epsilon": 0.5})
-    assert process.wait(WAIT) == -signal.SIGKILL, f"{sign} was not reached: {(tmp_path / 'log').read_text()}"
+    assert process.wait(PATIENCE) == -signal.SIGKILL, f"{sign} was not reached: {(tmp_path / 'log').read_text()}"
     assert left_in(tmp_path / "scratch") != []
     early = [name for name in left_in(tmp_path / "store") if not name.startswith(".")]
     assert len(early) == (sign == MOMENTS["the release is published"])
@@ -97,7 +97,7 @@ def test_the_workers_of_a_killed_run_die_with_it(start, make_spec, tmp_path, lef
         process.kill()
         process.wait()
     assert workers
-    _, alive = psutil.wait_procs(workers, timeout=30)
+    _, alive = psutil.wait_procs(workers, timeout=PATIENCE)
     assert alive == []
     found = release(make_spec(), scheduler="threads")
     assert left_in(tmp_path / "scratch") == []
@@ -122,7 +122,7 @@ def test_an_interrupted_run_cleans_up_after_itself(start, tmp_path, left_in, sch
 
 def test_a_run_that_is_interrupted_after_it_published_says_so(start, tmp_path, left_in):
     process = start(die_at=MOMENTS["the release is published"], of=signal.SIGINT)
-    assert process.wait(WAIT) == 130
+    assert process.wait(PATIENCE) == 130
     [name] = left_in(tmp_path / "store")
     place = tmp_path / "store" / name
     assert (tmp_path / "log").read_text() == f"synthmap: interrupted; release {name} was published: {place}\n"
@@ -164,7 +164,7 @@ def test_no_run_overwrites_a_release(make_spec, tmp_path, left_in, monkeypatch):
 
 def test_two_runs_at_once_both_succeed(start, tmp_path, left_in):
     both = [start(), start()]
-    assert [process.wait(WAIT) for process in both] == [0, 0], (tmp_path / "log").read_text()
+    assert [process.wait(PATIENCE) for process in both] == [0, 0], (tmp_path / "log").read_text()
     found = left_in(tmp_path / "store")
     assert len(found) == 2
     assert all(verify(tmp_path / "store" / name).workers == 3000 for name in found)

@@ -74,7 +74,7 @@ def test_a_job_that_hangs_is_stopped_and_fails(site):
     assert (done.state, done.message.startswith("it took longer than the worker allows")) == ("failed", True)
     assert "stopped after 1e-05 hours" in site.log
     worker.terminate()
-    worker.wait(30)
+    worker.wait()
     assert site.releases() == []
     assert left(site) == []
 

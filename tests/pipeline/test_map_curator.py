@@ -83,7 +83,7 @@ def test_a_curator_publishes_measures_and_exports_a_release(chrome, site, forks,
         bar.wait_for()
         assert int(bar.get_attribute("value")) in told
         picture(page, "curator-running", tmp_path)
-        page.wait_for_selector(".job[data-status=successful]", timeout=120_000)
+        page.wait_for_selector(".job[data-status=successful]")
         page.unroute("**/jobs?*")
         page.locator("option", has_text="Made on the map <b>").first.wait_for(state="attached")
         (release,) = get(page, "/releases")["releases"]
@@ -159,7 +159,7 @@ def test_a_service_that_stops_while_a_job_runs_is_asked_again(chrome, site, tmp_
         with live.killable(site.store, database, tmp_path / "again.log", port=address.rpartition(":")[2]) as (again, _):
             assert again == address
             page.get_by_role("button", name="Try again").click()
-            page.wait_for_selector(".job[data-status=successful]", timeout=120_000)
+            page.wait_for_selector(".job[data-status=successful]")
             page.locator("[data-legend=circles] li").first.wait_for()
             settle(page)
             assert page.locator(".status .failed").count() == 0

@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 import sites
 from sqlalchemy import text
-from waiting import wait_for
+from waiting import PATIENCE, wait_for
 
 from pipelines import spending
 from pipelines.jobs.order import Order
@@ -70,7 +70,7 @@ def test_two_workers_that_race_for_the_last_of_a_budget_make_one_release(make_si
     site = make_site((4, 1e-6), database)
     jobs = [site.submit() for _ in range(2)]
     both = [site.worker("--once") for _ in range(2)]
-    ends = [json.loads(one.communicate(timeout=240)[0]) for one in both]
+    ends = [json.loads(one.communicate()[0]) for one in both]
     assert (sum(one["successful"] for one in ends), sum(one["failed"] for one in ends)) == (1, 1)
     won, lost = sorted(map(site.job, jobs), key=lambda job: job.state == "failed")
     assert lost.message == "the release would cost more than is left of the dataset's privacy budget"
@@ -124,7 +124,7 @@ def test_a_job_that_ends_before_it_draws_is_refunded(make_site, own_table):
     process.suspend()
     before = kinds(site)
     dismiss(site.catalog, dismissed.id)
-    assert json.loads(worker.communicate(timeout=240)[0])["dismissed"] == 1
+    assert json.loads(worker.communicate()[0])["dismissed"] == 1
     assert kinds(site) == before + (["refund"] if before[-1] == "release" else [])
     assert before[:4] == ["budget", "release", "refund", "release"]
 
@@ -307,13 +307,13 @@ def test_who_comes_too_late_for_the_budget_waits_and_never_looks_at_a_table(make
     def slow(seal, spec):
         marks.append(threading.current_thread().name)
         looked.set()
-        late.wait(30)
+        late.wait(PATIENCE)
         return content(seal, spec)
 
     monkeypatch.setattr(Seal, "content", slow)
     with ThreadPoolExecutor(2, "payer") as payers:
         first = payers.submit(Spending(site.catalog, site.registry, sites.DATASET, spec).before_reading, "r1")
-        assert looked.wait(30)
+        assert looked.wait(PATIENCE)
         second = payers.submit(Spending(site.catalog, site.registry, sites.DATASET, spec).before_reading, "r2")
         assert not wait([second], timeout=0.5).done  # it waits for the first
         late.set()

@@ -2,21 +2,15 @@
 
 import re
 import signal
-import socket
 import subprocess
 import sys
 
 import httpx2
 import psutil
-from waiting import wait_for
+from ports import free_port
+from waiting import PATIENCE, wait_for
 
 UP = "from synthmap.cli import main; main()"
-
-
-def free_port():
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return one.getsockname()[1]
 
 
 def answer(url, **headers):
@@ -48,7 +42,7 @@ def test_the_demo_is_served_released_again_and_ended(command, tmp_path):
         family = psutil.Process(up.pid).children(recursive=True)
         assert len(family) >= 2
         up.send_signal(signal.SIGINT)
-        up.communicate(timeout=60)
+        up.communicate()
         assert up.returncode == 130
-    assert psutil.wait_procs(family, timeout=10)[1] == []
+    assert psutil.wait_procs(family, timeout=PATIENCE)[1] == []
     assert key not in (tmp_path / "log").read_text()

@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 import wire
 from distributed import Client
+from ports import free_port
 
 from pipelines.release import release
 from synthmap.errors import UnknownZoneError
@@ -23,8 +24,8 @@ PLAIN = {"DASK_DISTRIBUTED__COMM__COMPRESSION": "None"}
 def tapped(tmp_path):
     """Return a wire and the address of a cluster of which every part reaches every other through it only."""
     with wire.wire() as tap:
-        ports = [wire.free_port() for _ in range(2)]
-        scheduler = wire.free_port()
+        ports = [free_port() for _ in range(2)]
+        scheduler = free_port()
         relays = [tap.relay(port) for port in ports]
 
         def options(number):

@@ -13,7 +13,7 @@ import psutil
 import pytest
 import sites
 from sqlalchemy import create_engine, text
-from waiting import wait_for
+from waiting import PATIENCE, wait_for
 
 from pipelines.jobs.published import published
 from pipelines.release import release
@@ -76,7 +76,7 @@ def test_two_workers_share_the_jobs_and_each_is_run_once(make_site, database):
     site = make_site(database)
     jobs = [site.submit() for _ in range(3)]
     both = [site.worker("--once") for _ in range(2)]
-    counts = [json.loads(one.communicate(timeout=240)[0])["successful"] for one in both]
+    counts = [json.loads(one.communicate()[0])["successful"] for one in both]
     assert sum(counts) == 3
     assert site.log.count(": begun") == 3
     assert site.releases() == sorted(job.release for job in jobs)
@@ -93,7 +93,7 @@ def test_a_job_whose_worker_was_killed_is_taken_up_and_published_once(make_site,
         assert left
         assert site.job(job).state == "running"
     assert site.work() == {"successful": 1}
-    assert psutil.wait_procs(left, timeout=60)[1] == []
+    assert psutil.wait_procs(left, timeout=PATIENCE)[1] == []
     assert site.releases() == [job.release]
     assert verify(site.store / job.release).release == site.job(job).result["release"] == job.release
     assert list(site.scratch.iterdir()) == []
@@ -104,7 +104,7 @@ def test_a_job_whose_process_was_killed_is_tried_again(site):
     with site.worker_at(MOMENTS["the table is read"], "--once") as worker:
         (process,) = sites.children(worker)
         process.kill()
-    assert json.loads(worker.communicate(timeout=240)[0])["successful"] == 1
+    assert json.loads(worker.communicate()[0])["successful"] == 1
     assert "ended with status -9" in site.log
     assert site.releases() == [job.release]
     assert list(site.scratch.iterdir()) == []
@@ -136,7 +136,7 @@ def test_a_frozen_worker_that_wakes_disturbs_nothing(site):
     for process in asleep:
         process.resume()
     wait_for(lambda: "must still be held" in site.log)
-    assert psutil.wait_procs(asleep[1:], timeout=60)[1] == []
+    assert psutil.wait_procs(asleep[1:], timeout=PATIENCE)[1] == []
     assert site.job(job) == done
     assert site.releases() == [job.release]
     assert list(site.scratch.iterdir()) == []
@@ -191,7 +191,7 @@ def test_a_running_job_is_dismissed_and_leaves_nothing(site):
     job = site.submit()
     with site.worker_at(MOMENTS["the table is read"], "--once") as worker:
         dismiss(site.catalog, job.id)
-    assert json.loads(worker.communicate(timeout=240)[0])["dismissed"] == 1
+    assert json.loads(worker.communicate()[0])["dismissed"] == 1
     done = site.job(job)
     assert (done.state, done.result) == ("dismissed", None)
     assert site.releases() == []
@@ -204,7 +204,7 @@ def test_a_process_that_does_not_end_when_told_is_killed(site):
         (process,) = sites.children(worker)
         freeze(site, [process])
     dismiss(site.catalog, job.id)
-    assert json.loads(worker.communicate(timeout=240)[0])["dismissed"] == 1
+    assert json.loads(worker.communicate()[0])["dismissed"] == 1
     assert not process.is_running()
     assert site.releases() == []
 
@@ -230,7 +230,7 @@ def test_a_worker_that_is_stopped_gives_its_job_back(make_site, number):
     job = site.submit()
     with site.worker_at(MOMENTS["the table is read"]) as worker:
         worker.send_signal(number)
-    assert json.loads(worker.communicate(timeout=60)[0])["given_back"] == 1
+    assert json.loads(worker.communicate()[0])["given_back"] == 1
     assert worker.returncode == 0
     back = site.job(job)
     assert (back.state, back.percent, back.started, back.release) == ("accepted", 0, None, job.release)
@@ -246,7 +246,7 @@ def test_an_idle_worker_stops_at_once_and_a_waiting_one_takes_new_jobs(site):
     job = site.submit("export", release="none", formats=["csv"])
     assert site.wait(job, "failed").message == "the release must be one of the store's"
     worker.terminate()
-    assert worker.wait(30) == 0
+    assert worker.wait() == 0
 
 
 def test_a_job_whose_workers_always_die_fails_in_the_end(site):

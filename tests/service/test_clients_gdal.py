@@ -26,7 +26,6 @@ def copied(tmp_path):
         subprocess.run(
             [OGR2OGR, "-f", "CSV", out, f"OAPIF:{address}", layer, "-lco", "GEOMETRY=AS_WKT", *options],
             check=True,
-            timeout=120,
             capture_output=True,
         )
         with out.open(encoding="utf-8", newline="") as file:

@@ -18,10 +18,7 @@ SCRIPT = Path(__file__).with_name("qgis_features.py")
 def there():
     if shutil.which(PYTHON) is None:
         return False
-    return (
-        subprocess.run([PYTHON, "-c", "import qgis.core"], capture_output=True, timeout=120, check=False).returncode
-        == 0
-    )
+    return subprocess.run([PYTHON, "-c", "import qgis.core"], capture_output=True, check=False).returncode == 0
 
 
 @pytest.fixture
@@ -39,7 +36,6 @@ def read(tmp_path):
             env=clean | own,
             capture_output=True,
             text=True,
-            timeout=180,
             check=False,
         )
         lines = [line for line in done.stdout.splitlines() if line.startswith("{")]

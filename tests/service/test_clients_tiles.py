@@ -37,7 +37,6 @@ def draw(tmp_path_factory):
             env=environment,
             capture_output=True,
             text=True,
-            timeout=240,
             check=False,
         )
         assert done.returncode == 0, done.stderr
@@ -103,7 +102,7 @@ def test_gdal_reads_a_tile_with_its_ids_as_text(live_server, odd, tmp_path):
     tile = tmp_path / "0" / "0" / "0.mvt"  # GDAL takes the place of a tile from its path
     tile.write_bytes(httpx2.get(f"{live_server}/collections/{odd}.flows/tiles/{GRID}/0/0/0").content)
     words = ["ogr2ogr", "-f", "GeoJSON", "/vsistdout/", tile, "within", "-t_srs", "EPSG:4326"]
-    done = subprocess.run([str(word) for word in words], capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run([str(word) for word in words], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     features = json.loads(done.stdout)["features"]
     assert {one["properties"]["origin"] for one in features} <= {"west", "east"}

@@ -3,7 +3,7 @@
 import threading
 from types import SimpleNamespace
 
-from waiting import wait_for
+from waiting import PATIENCE, wait_for
 
 from synthmap.service import readiness
 
@@ -18,12 +18,12 @@ def test_it_is_ready_once_the_newest_release_has_been_read(make_client, store, m
 
     def slowly(*arguments):
         reading.set()
-        assert go_on.wait(60)
+        assert go_on.wait(PATIENCE)
         read(*arguments)
 
     monkeypatch.setattr(readiness, "first_view", slowly)
     client = make_client()
-    assert reading.wait(60)
+    assert reading.wait(PATIENCE)
     assert client.get("/readyz").status_code == 503
     go_on.set()
     releases = client.app.state.service.releases
@@ -58,13 +58,13 @@ def test_what_is_still_being_opened_is_waited_for_at_the_end():
 
     def list_slowly(names):
         begun.set()
-        going_on.wait(10)
+        going_on.wait(PATIENCE)
         return []
 
     releases = SimpleNamespace(ids=lambda: ["one", "two"], list=list_slowly, dated=list)
     found = readiness.Readiness(releases, SimpleNamespace(), 10)
     found.start()
-    assert begun.wait(10)
+    assert begun.wait(PATIENCE)
     threading.Timer(0.1, going_on.set).start()
     found.stop()
     assert not found._opening.is_alive()

@@ -8,6 +8,7 @@ import pytest
 from bearer import bearer
 from fastapi.responses import StreamingResponse
 from starlette.testclient import TestClient
+from waiting import PATIENCE
 
 from synthmap.catalog.keys import Role
 from synthmap.service import app, rates
@@ -78,12 +79,12 @@ async def test_who_waits_too_long_is_told_so_while_the_work_goes_on():
     go, sent, outcome = threading.Event(), Sent(), []
 
     async def working(scope, receive, send):
-        outcome.append(await anyio.to_thread.run_sync(lambda: go.wait(30)))
+        outcome.append(await anyio.to_thread.run_sync(lambda: go.wait(PATIENCE)))
         await send({"type": "http.response.start", "status": 200, "headers": []})
 
     async with anyio.create_task_group() as group:
         group.start_soon(TimeLimit(working, 0.05), SCOPE, None, sent.send)
-        with anyio.fail_after(20):
+        with anyio.fail_after(PATIENCE):
             while len(sent) < 2:
                 await anyio.sleep(0.01)
         assert not go.is_set()
@@ -100,7 +101,7 @@ async def test_a_body_that_never_comes_is_not_waited_for_longer():
     async def reading(scope, receive, send):
         await receive()
 
-    with anyio.fail_after(20):
+    with anyio.fail_after(PATIENCE):
         await TimeLimit(reading, 0.05)(SCOPE, anyio.sleep_forever, sent.send)
     assert sent[0]["status"] == 503
     assert b"connection" in dict(sent[0]["headers"])
@@ -108,26 +109,26 @@ async def test_a_body_that_never_comes_is_not_waited_for_longer():
 
 
 def test_after_a_request_that_took_too_long_the_service_goes_on(make_client):
-    client = make_client(seconds_maximum=1.0)
+    client = make_client(seconds_maximum=2.0)
     go = threading.Event()
 
     @client.app.get("/slow")
     def slow() -> bool:
-        return go.wait(2.5)
+        return go.wait(4.0)  # what tests ask waits for it, too
 
-    assert is_problem(client.get("/slow"), 503, "1 seconds")
+    assert is_problem(client.get("/slow"), 503, "2 seconds")
     assert client.get("/healthz").status_code == 200
     go.set()
     assert client.get("/slow").json() is True
 
 
 def test_an_answer_that_has_begun_may_take_longer(make_client):
-    client = make_client(seconds_maximum=1.0)
+    client = make_client(seconds_maximum=2.0)
 
     def parts():
         for _ in range(4):
             yield b"part,"
-            time.sleep(0.4)
+            time.sleep(0.7)
 
     @client.app.get("/large")
     def large() -> StreamingResponse:

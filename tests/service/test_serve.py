@@ -13,7 +13,7 @@ import threading
 from contextlib import contextmanager
 
 import pytest
-from waiting import wait_for
+from waiting import PATIENCE, wait_for
 
 from synthmap.catalog.database import open_catalog
 from synthmap.catalog.keys import Role, add_key
@@ -40,7 +40,7 @@ class Running:
         return next((one for one in found if one["event"] == name), None)
 
     def get(self, path: str, method: str = "GET", **headers: str) -> tuple[int, dict[str, str], bytes]:
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)
         try:
             connection.request(method, path, headers=headers)
             answer = connection.getresponse()
@@ -50,7 +50,7 @@ class Running:
 
     def send(self, raw: bytes) -> bytes:
         """All that comes back for bytes that are no orderly request."""
-        with socket.create_connection(("127.0.0.1", self.port), timeout=30) as connection:
+        with socket.create_connection(("127.0.0.1", self.port), timeout=PATIENCE) as connection:
             connection.sendall(raw)
             return b"".join(iter(lambda: connection.recv(65536), b""))
 
@@ -58,7 +58,7 @@ class Running:
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
         try:
-            self.process.wait(60)
+            self.process.wait(PATIENCE)
         finally:
             self.process.kill()
         self._reader.join(30)
@@ -114,7 +114,7 @@ def test_a_request_that_runs_is_finished_and_no_key_is_ever_written(store, made_
             f"POST /processes/release/execution HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {secret}\r\n"
             f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
         )
-        with socket.create_connection(("127.0.0.1", running.port), timeout=60) as connection:
+        with socket.create_connection(("127.0.0.1", running.port), timeout=PATIENCE) as connection:
             connection.sendall(head.encode() + body[:5])
             wait_for(lambda: b"synthmap_requests_running 2.0" in running.get("/metrics")[2])
             running.process.send_signal(signal.SIGTERM)
@@ -158,7 +158,7 @@ def test_each_way_to_start_and_to_end_it_is_orderly(store, database, program, nu
     with serving("--store", store, "--database", database, program=program) as running:
         wait_for(lambda: running.event("Application startup complete."))
         running.process.send_signal(number)
-        assert running.process.wait(60) == 0
+        assert running.process.wait(PATIENCE) == 0
 
 
 def test_a_prefix_that_a_proxy_takes_away_stands_in_links(store, made_up, database):
@@ -256,6 +256,6 @@ def test_it_serves_on_ipv6(store, database):
         pytest.skip("no IPv6 address here")
     with serving("--store", store, "--database", database, "--host", "::1") as running:
         assert running.event("listening")["url"] == f"http://[::1]:{running.port}/"
-        with socket.create_connection(("::1", running.port), timeout=60) as connection:
+        with socket.create_connection(("::1", running.port), timeout=PATIENCE) as connection:
             connection.sendall(b"GET /healthz HTTP/1.1\r\nHost: [::1]\r\n\r\n")
             assert connection.recv(100).startswith(b"HTTP/1.1 200 ")

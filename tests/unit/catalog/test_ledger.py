@@ -280,7 +280,7 @@ def race(database, helpers, *each):
     for one in started:
         one.stdin.write("go\n")
         one.stdin.flush()
-    return [one.communicate(timeout=120)[0].split() for one in started]
+    return [one.communicate()[0].split() for one in started]
 
 
 @pytest.fixture

@@ -311,4 +311,4 @@ except ConfidentialDataError:
     raise SystemExit(2) from None
 """
     for _ in range(6):
-        assert subprocess.run([sys.executable, "-c", code], timeout=60, check=False).returncode == 2
+        assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 2

@@ -4,6 +4,7 @@ import threading
 from dataclasses import dataclass
 
 import pytest
+from waiting import PATIENCE
 
 from synthmap.published.memory import Memory
 
@@ -44,13 +45,13 @@ def test_many_threads_make_a_thing_once_and_do_not_hold_up_other_things():
 
     def slow():
         begun.set()
-        assert go.wait(30)
+        assert go.wait(PATIENCE)
         return make(1, made)()
 
     threads = [threading.Thread(target=memory.get, args=("slow", slow)) for _ in range(8)]
     for thread in threads:
         thread.start()
-    assert begun.wait(30)
+    assert begun.wait(PATIENCE)
     memory.get("other", make(2, made))
     assert made == [2]
     go.set()
