@@ -290,7 +290,7 @@ def _prepared(
         spec = spec.model_copy(update={"plan": fitted.plan})
         tasks = [client.submit(plan_partition, spec, part, lengths, *public, pure=False) for part in collected]
         plans = _gather(tasks, "plan", progress)
-        written, found = ([task.result() for task in some] for some in (beside, collected))
+        written, found = client.gather([beside, collected])
         yield _Prepared(client, directory, region, spec, choice, lengths, found, plans, written)
 
 

@@ -6,6 +6,7 @@ import sys
 from dataclasses import replace
 from datetime import date
 
+import matplotlib
 import numpy as np
 import pytest
 from fontTools.fontBuilder import FontBuilder
@@ -179,11 +180,18 @@ def test_the_same_analysis_is_the_same_file(opened, form):
     found = inflow_outflow(release, area_of_zones(release, (ODD[0],)))
     data = write_picture(found, ON, form)
     assert data == write_picture(found, ON, form)
-    assert "matplotlib.pyplot" not in sys.modules or form == "png"
     if form == "png":
         with Image.open(io.BytesIO(data)) as picture:
             assert picture.text["Description"] == found.cited(ON)
             assert np.asarray(picture.convert("L")).std() > 10
+
+
+@pytest.mark.parametrize("form", ["png", "pdf"])
+def test_no_picture_needs_pyplot_which_threads_would_share(opened, monkeypatch, form):
+    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
+    monkeypatch.delattr(matplotlib, "pyplot", raising=False)
+    release = opened(odd_world())
+    assert write_picture(origins(release, area_of_zones(release, (ODD[0],))), ON, form)
 
 
 def test_names_from_right_to_left_are_drawn_so():
