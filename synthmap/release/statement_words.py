@@ -79,9 +79,8 @@ def odds(one: Odds, facts: Facts) -> str:
         whose = whose.replace("home", "home and segment", 1)
     chance = ""
     if one.chance > 0:
-        most = shown_loss(
-            one.chance, 3
-        )  # 1 in so many is that of the figure beside it: 1 / 1e-5 in floats is 99,999.99…
+        most = shown_loss(one.chance, 3)
+        # 1 in so many is that of the figure beside it: 1 / 1e-5 in floats is 99,999.99…
         chance = f"but for a chance of at most {most} (1 in {math.floor(1 / Fraction(most)):,}), "
     if one.factor is None:
         return f"In odds: ε = {shown_loss(one.epsilon)} is too large to bound anything about {whose}."

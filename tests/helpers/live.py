@@ -13,9 +13,10 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from waiting import PATIENCE
+
 SERVE = "import pathlib, sys; from synthmap.service.serve import serve; "
 SERVE += "serve(store=pathlib.Path(sys.argv[1]), port=int(sys.argv[2]))"
-SECONDS = 240  # that anything may take, on a busy machine
 _ADDRESS = re.compile(r"http://[\w.:\[\]]+")
 _HOP = {"connection", "keep-alive", "transfer-encoding", "content-length", "date", "server"}
 
@@ -71,14 +72,14 @@ def _running(
         finally:
             process.terminate()
             try:
-                process.wait(SECONDS)
+                process.wait(PATIENCE)
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
 
 
 def _address(process: subprocess.Popen, log: Path, ready: str) -> str:
-    end = time.monotonic() + SECONDS
+    end = time.monotonic() + PATIENCE
     while time.monotonic() < end and process.poll() is None:
         found = _ADDRESS.search(log.read_text(errors="replace"))
         if found and _answers(found[0], ready):
@@ -88,7 +89,7 @@ def _address(process: subprocess.Popen, log: Path, ready: str) -> str:
 
 
 def _answers(address: str, ready: str) -> bool:
-    connection = http.client.HTTPConnection(urlsplit(address).netloc, timeout=SECONDS)
+    connection = http.client.HTTPConnection(urlsplit(address).netloc, timeout=PATIENCE)
     try:
         connection.request("GET", ready)
         return connection.getresponse().status == 200
@@ -111,7 +112,7 @@ class _Forward(BaseHTTPRequestHandler):
         elif below == self.path or (not below.startswith(("/", "?")) and below):
             self._answer(404, [], b"not below the prefix")
         else:
-            connection = http.client.HTTPConnection(self.behind, timeout=SECONDS)
+            connection = http.client.HTTPConnection(self.behind, timeout=PATIENCE)
             path = below if below.startswith("/") else "/" + below
             connection.request(self.command, path, headers=dict(self.headers))
             answer = connection.getresponse()
